@@ -7,7 +7,8 @@
 #include <tickwheel/durable_store.h>
 
 #include "explain.hpp"
-#include "utf8.hpp"
+#include "schedule.hpp"
+#include "utf8_text.hpp"
 
 namespace tickwheel::durable {
 

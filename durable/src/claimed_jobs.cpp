@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "fire.hpp"
+#include "run_handler.hpp"
 
 namespace tickwheel::durable {
 
@@ -40,7 +40,7 @@ claimed_job::claimed_job(const tw_durable_entry &entry, const handling &handled_
 }
 
 claimed_jobs::claimed_jobs(const settings &all, const local_clock &clock, const database_clock &its_clock,
-                           const lease &held_by, counters &counts)
+                           const lease &held_by, job_counters &counts)
     : settings_(all), clock_(clock), database_(its_clock), lease_(held_by), counts_(counts) {
     taken_answers_.reserve(most_answers);
 }
@@ -466,7 +466,7 @@ claimed_job *claimed_jobs::next_to_run() {
 void claimed_jobs::call_handler(claimed_job &it) {
     const std::int64_t begun = clock_.now();
     // It is ready, as the database has said; what is known here of its clock may be behind.
-    answer what = fire(it, std::max(database_.at(begun), it.ready_ns), lease_, clock_, counts_);
+    answer what = run_handler(it, std::max(database_.at(begun), it.ready_ns), lease_, clock_, counts_);
     conclude(it, std::move(what));
     measure(clock_.now() - begun);
     call_dispatcher_();

@@ -38,8 +38,8 @@
 #include <tickwheel/workers.h>
 
 #include "claimed_job.hpp"
-#include "counters.hpp"
 #include "database_clock.hpp"
+#include "job_counters.hpp"
 #include "lease.hpp"
 #include "settings.hpp"
 
@@ -52,7 +52,7 @@ class claimed_jobs_inspector;
 class claimed_jobs {
   public:
     claimed_jobs(const settings &all, const local_clock &clock, const database_clock &its_clock,
-                 const lease &held_by, counters &counts);
+                 const lease &held_by, job_counters &counts);
     claimed_jobs(const claimed_jobs &) = delete;
     claimed_jobs &operator=(const claimed_jobs &) = delete;
     ~claimed_jobs();
@@ -204,7 +204,7 @@ class claimed_jobs {
     const local_clock clock_;
     const database_clock &database_;
     const lease &lease_;
-    counters &counts_;
+    job_counters &counts_;
     std::function<void()> call_dispatcher_;
 
     tw_workers *pool_ = nullptr;                     // of our own; null: the user's, or none

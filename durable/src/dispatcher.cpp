@@ -28,7 +28,7 @@ constexpr std::int64_t long_wait_ns = 250 * TW_MILLISECOND;
 
 dispatcher::dispatcher(const database &to, const settings &all, const local_clock &clock,
                        database_clock &its_clock, const lease &held_by, membership &books, claimed_jobs &jobs,
-                       troubles &found, counters &counts)
+                       troubles &found, job_counters &counts)
     : connection_(to), settings_(all), clock_(clock), database_(its_clock), lease_(held_by),
       membership_(books), jobs_(jobs), troubles_(found), counts_(counts) {
     taken_.reserve(batch);

@@ -22,7 +22,7 @@ class dispatcher final : public agent {
   public:
     dispatcher(const database &to, const settings &all, const local_clock &clock, database_clock &its_clock,
                const lease &held_by, membership &books, claimed_jobs &jobs, troubles &found,
-               counters &counts);
+               job_counters &counts);
 
     // What it calls when the membership has something to do: there is room again, a job that was settled is
     // ready soon, or the user must be told of a trouble.
@@ -63,7 +63,7 @@ class dispatcher final : public agent {
     membership &membership_;
     claimed_jobs &jobs_;
     troubles &troubles_;
-    counters &counts_;
+    job_counters &counts_;
     std::function<void()> call_membership_;
 
     bool has_asked_ = false;   // in this step

@@ -5,8 +5,8 @@
 #include <unordered_set>
 
 #include "explain.hpp"
-#include "fire.hpp"
-#include "utf8.hpp"
+#include "run_handler.hpp"
+#include "utf8_text.hpp"
 
 namespace tickwheel::durable {
 
@@ -29,7 +29,7 @@ constexpr std::int64_t poll_if_told_ns = 10 * TW_SECOND, poll_if_not_ns = 100 * 
 
 membership::membership(const database &to, const settings &all, const local_clock &clock,
                        database_clock &its_clock, lease &held_by, claimed_jobs &jobs, troubles &found,
-                       counters &counts)
+                       job_counters &counts)
     : connection_(to), settings_(all), clock_(clock), database_(its_clock), lease_(held_by), jobs_(jobs),
       troubles_(found), counts_(counts), claim_limit_(claim_batch) {}
 

@@ -27,7 +27,7 @@ namespace tickwheel::durable {
 class membership final : public agent {
   public:
     membership(const database &to, const settings &all, const local_clock &clock, database_clock &its_clock,
-               lease &held_by, claimed_jobs &jobs, troubles &found, counters &counts);
+               lease &held_by, claimed_jobs &jobs, troubles &found, job_counters &counts);
 
     std::int64_t step(std::int64_t now) override;
     int descriptor() override { return bell_of_database_; }
@@ -114,7 +114,7 @@ class membership final : public agent {
     lease &lease_;
     claimed_jobs &jobs_;
     troubles &troubles_;
-    counters &counts_;
+    job_counters &counts_;
 
     mutable std::mutex mutex_;  // guards these three
     std::list<handling> handlings_;

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "src/durable.hpp"
+#include "src/tw_durable.hpp"
 
 namespace tickwheel::durable::tests {
 

@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <iterator>
 
-#include "src/utf8.hpp"
+#include "src/utf8_text.hpp"
 
 namespace tickwheel::jobs {
 

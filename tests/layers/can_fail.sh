@@ -61,7 +61,7 @@ src/timers/handle.cpp #include "core/wheel.hpp"
 src/timers/handle.cpp #include "../../drivers/drivers.hpp"
 durable/src/membership.cpp #include "runtime/state.hpp"
 durable/src/membership.cpp #include <sqlite3.h>
-durable/stores/sqlite/jobs.cpp #include <libpq-fe.h>
+durable/stores/sqlite/claims.cpp #include <libpq-fe.h>
 src/timers/handle.cpp #include <tickwheel/durable.h>
 boards/cortexm/port.h #include <tickwheel/tw.h>
 boards/freertos/port.h #include "core/ring.hpp"

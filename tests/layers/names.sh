@@ -23,7 +23,7 @@ expect_namespace drivers drivers
 expect_namespace calendar/src calendar
 
 # What has one name because it is the same thing: for two platforms, two databases, two programs.
-same_thing='port\.h|interrupts\.h|timers\.[ch]|(schema|statements|store)\.[ch]pp|main\.cpp'
+same_thing='port\.h|interrupts\.h|timers\.[ch]|(schema|session|statements|store)\.[ch]pp|main\.cpp'
 twice=$(cd "$root" && find src drivers include calendar boards durable tools -name '*.[ch]' -o -name '*.[ch]pp' |
     grep -vE '/(tests|bench|examples|machines|compare|packaging)/' | sed 's|.*/||' | sort | uniq -d | grep -vxE "$same_thing")
 for name in $twice; do

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "jobs.hpp"
+#include "operations.hpp"
 #include "stores/kinds.hpp"
 
 namespace tickwheel::durable::sqlite {

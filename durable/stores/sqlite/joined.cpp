@@ -4,7 +4,7 @@
 
 #include <cerrno>
 
-#include "jobs.hpp"
+#include "operations.hpp"
 #include "schema.hpp"
 #include "src/check_job.hpp"
 #include "src/explain.hpp"

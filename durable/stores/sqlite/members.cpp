@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "jobs.hpp"
+#include "operations.hpp"
 
 namespace tickwheel::durable::sqlite {
 

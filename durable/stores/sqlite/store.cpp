@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "in_memory.hpp"
-#include "jobs.hpp"
+#include "operations.hpp"
 #include "schema.hpp"
 #include "stores/stores.hpp"
 

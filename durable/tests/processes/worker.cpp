@@ -24,7 +24,7 @@
 
 #include <tickwheel/durable.h>
 
-#include "log.hpp"
+#include "history_log.hpp"
 #include "support/random.h"
 
 namespace {

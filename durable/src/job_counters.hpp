@@ -8,7 +8,7 @@ namespace tickwheel::durable {
 
 using counter = std::atomic<std::uint64_t>;
 
-struct counters {
+struct job_counters {
     counter claimed{0}, started{0}, unconfirmed{0};
     counter done{0}, again{0}, retried{0}, failed{0}, skipped{0};
     counter taken_back{0};  // before they were started: removed, replaced, or the lease was lost

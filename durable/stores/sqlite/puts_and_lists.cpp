@@ -1,4 +1,4 @@
-#include "jobs.hpp"
+#include "operations.hpp"
 
 #include <algorithm>
 #include <cerrno>

@@ -8,16 +8,16 @@
 #include <string>
 
 #include "connection.hpp"
-#include "durable.hpp"
 #include "explain.hpp"
 #include "guard.hpp"
+#include "tw_durable.hpp"
 
 namespace tickwheel::durable {
 
 namespace {
 
 tw_durable_counts look_at(const tw_durable &durable) {
-    const counters &counts = durable.counts;
+    const job_counters &counts = durable.counts;
     tw_durable_counts now = {};
     now.claimed = counts.claimed;
     now.started = counts.started;

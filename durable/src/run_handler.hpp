@@ -2,7 +2,7 @@
 #pragma once
 
 #include "claimed_job.hpp"
-#include "counters.hpp"
+#include "job_counters.hpp"
 #include "lease.hpp"
 #include "settings.hpp"
 
@@ -10,8 +10,8 @@ namespace tickwheel::durable {
 
 // Calls the handler, unless the lease has ended or the job is not to fire. `database_now` is the present time
 // of the database's clock.
-answer fire(const claimed_job &it, std::int64_t database_now, const lease &lease, const local_clock &clock,
-            counters &counts);
+answer run_handler(const claimed_job &it, std::int64_t database_now, const lease &lease,
+                   const local_clock &clock, job_counters &counts);
 
 // True in a handler or an event of the library's, on this thread.
 bool is_in_user_code();

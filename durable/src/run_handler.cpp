@@ -1,4 +1,4 @@
-#include "fire.hpp"
+#include "run_handler.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -8,7 +8,7 @@
 #include "explain.hpp"
 #include "guard.hpp"
 #include "schedule.hpp"
-#include "utf8.hpp"
+#include "utf8_text.hpp"
 
 namespace tickwheel::durable {
 
@@ -62,7 +62,7 @@ std::string text_of(const char *why) noexcept {
     }
 }
 
-answer fail(const claimed_job &it, const fire_plan &plan, const char *why, counters &counts) {
+answer fail(const claimed_job &it, const fire_plan &plan, const char *why, job_counters &counts) {
     const std::uint32_t failures = it.attempts + 1;
     std::string error = text_of(why);
     if (failures >= it.by.retries.attempts) {
@@ -77,7 +77,7 @@ answer fail(const claimed_job &it, const fire_plan &plan, const char *why, count
             true,    failures,      std::move(error)};
 }
 
-answer call(const claimed_job &it, const fire_plan &plan, fire_fields &fields, counters &counts) {
+answer call(const claimed_job &it, const fire_plan &plan, fire_fields &fields, job_counters &counts) {
     tw_durable_fire fire = {};
     fire.kind = it.job.kind;
     fire.key = it.job.key;
@@ -111,8 +111,8 @@ in_user_code::in_user_code() { ++depth_of_user_code; }
 in_user_code::~in_user_code() { --depth_of_user_code; }
 bool is_in_user_code() { return depth_of_user_code > 0; }
 
-answer fire(const claimed_job &it, std::int64_t database_now, const lease &lease, const local_clock &clock,
-            counters &counts) {
+answer run_handler(const claimed_job &it, std::int64_t database_now, const lease &lease,
+                   const local_clock &clock, job_counters &counts) {
     fire_fields fields{lease, clock, it.whom.id};
     if (lease.remaining(it.whom.id, clock.now()) == 0) {
         ++counts.taken_back;

@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "check_job.hpp"
-#include "durable.hpp"
 #include "explain.hpp"
 #include "guard.hpp"
 #include "schedule.hpp"
-#include "utf8.hpp"
+#include "tw_durable.hpp"
+#include "utf8_text.hpp"
 
 namespace tickwheel::durable {
 

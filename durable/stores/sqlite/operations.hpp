@@ -6,7 +6,7 @@
 
 namespace tickwheel::durable::sqlite {
 
-// --- jobs.cpp
+// --- puts_and_lists.cpp
 
 // Puts one job in a transaction that has begun. Returns 1 if there was one of this name. Lowers `first` to
 // when it is ready, if the put changes anything.

@@ -1,5 +1,5 @@
 // Opening, closing and handling: the functions of durable.h that are about this process.
-#include "durable.hpp"
+#include "tw_durable.hpp"
 
 #include <unistd.h>
 
@@ -10,8 +10,8 @@
 
 #include "check_job.hpp"
 #include "explain.hpp"
-#include "fire.hpp"
 #include "guard.hpp"
+#include "run_handler.hpp"
 #include "stores/stores.hpp"
 
 namespace tickwheel::durable {
@@ -26,7 +26,7 @@ database with_timeout(database it, std::int64_t longest_ns) {
 }  // namespace
 
 member::member(const database &to, const settings &settings, const local_clock &local,
-               database_clock &database, counters &count)
+               database_clock &database, job_counters &count)
     : all(settings), clock(local), its_clock(database), counts(count), timeout_ns(to.timeout_ns),
       lease(settings.lease_ns), jobs(settings, local, database, lease, count),
       for_membership(with_timeout(to, settings.lease_ns / 3)),

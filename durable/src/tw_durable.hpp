@@ -17,7 +17,7 @@ struct member {
     const settings &all;
     const local_clock clock;
     database_clock &its_clock;
-    counters &counts;
+    job_counters &counts;
     const std::int64_t timeout_ns;
     tickwheel::durable::lease lease;
     claimed_jobs jobs;
@@ -30,7 +30,7 @@ struct member {
     std::unique_ptr<agent_loop> membership_loop, dispatcher_loop;
 
     member(const database &to, const settings &settings, const local_clock &local, database_clock &database,
-           counters &count);
+           job_counters &count);
     member(const member &) = delete;
     member &operator=(const member &) = delete;
     ~member();
@@ -46,7 +46,7 @@ struct tw_durable {
     tickwheel::durable::local_clock clock;
     tickwheel::durable::database database;
     tickwheel::durable::database_clock its_clock;
-    tickwheel::durable::counters counts;
+    tickwheel::durable::job_counters counts;
     tickwheel::durable::put_queue put_queue;
     std::unique_ptr<tickwheel::durable::member> member;  // null without a runtime
     const pid_t process;

@@ -7,8 +7,8 @@
 
 // After those of C++, because CMocka defines `fail`.
 #include "memory/memory_store.h"
-#include "support/test.h"
 #include "support/refused_memory.hpp"
+#include "support/test.h"
 
 namespace {
 

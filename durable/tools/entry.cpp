@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "moments.hpp"
 #include "plain.hpp"
-#include "times.hpp"
 
 namespace tickwheel::jobs {
 

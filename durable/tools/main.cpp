@@ -10,7 +10,7 @@
 #include <tickwheel/version.h>
 
 #include "bad_usage.hpp"
-#include "options.hpp"
+#include "command_line.hpp"
 #include "plain.hpp"
 #include "verbs.hpp"
 

@@ -12,8 +12,8 @@
 #include <tickwheel/durable_store.h>
 
 #include "bad_usage.hpp"
-#include "connection.hpp"
 #include "entry.hpp"
+#include "open_database.hpp"
 #include "plain.hpp"
 #include "table.hpp"
 

@@ -3,7 +3,7 @@
 
 #include <tickwheel/durable.h>
 
-#include "options.hpp"
+#include "command_line.hpp"
 
 namespace tickwheel::jobs {
 

@@ -9,12 +9,12 @@
 #include <map>
 #include <optional>
 
-#include "connection.hpp"
 #include "entry.hpp"
+#include "moments.hpp"
+#include "open_database.hpp"
 #include "plain.hpp"
 #include "screen.hpp"
 #include "table.hpp"
-#include "times.hpp"
 #include "verbs.hpp"
 
 namespace tickwheel::jobs {

@@ -76,7 +76,7 @@ src/timers/handle.cpp #include <tickwheel/calendar.h>
 durable/src/membership.cpp #include "calendar/src/zone.hpp"
 calendar/src/zone.cpp #include <tickwheel/durable.h>
 calendar/src/zone.cpp #include <tickwheel/runtime.h>
-calendar/src/zone.cpp #include "durable/utf8.hpp"
+calendar/src/zone.cpp #include "durable/src/utf8_text.hpp"
 calendar/include/tickwheel/calendar.h #include <stdio.h>
 drivers/epoll.cpp #include <tickwheel/runtime.h>
 drivers/sleep.cpp #include "../src/runtime/state.hpp"

@@ -157,8 +157,8 @@ int session::open(const char *address) {
     // small, and read all of it; and a plan that it has made for a small table would stay when that has
     // grown.
     // The server stops waiting for one lock at 70 % of the timeout, and cancels a statement at 80 %. Both
-    // come before the session stops waiting, so the caller knows that nothing has changed. The limit for a lock
-    // is the lower one so that the text of the error names the lock.
+    // come before the session stops waiting, so the caller knows that nothing has changed. The limit for a
+    // lock is the lower one so that the text of the error names the lock.
     //
     // A database without an encoding has texts as they are. A row that another program inserted with a text
     // that is not UTF-8 would make each statement that reads it fail, so here the server does not check them.

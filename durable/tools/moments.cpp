@@ -1,5 +1,5 @@
 // See times.hpp.
-#include "times.hpp"
+#include "moments.hpp"
 
 #include <charconv>
 #include <chrono>

@@ -1,5 +1,5 @@
 // See options.hpp.
-#include "options.hpp"
+#include "command_line.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "bad_usage.hpp"
+#include "moments.hpp"
 #include "plain.hpp"
-#include "times.hpp"
 
 namespace tickwheel::jobs {
 

@@ -10,7 +10,7 @@
 #include <tickwheel/durable.h>
 
 #include "bad_usage.hpp"
-#include "options.hpp"
+#include "command_line.hpp"
 #include "plain.hpp"
 
 namespace tickwheel::jobs {

@@ -232,8 +232,7 @@ constexpr runtime::component_hooks set_hooks = {
 namespace {
 
 // The set of this number, or else the next one. Null if there is none.
-// REQUIRES: components mutex held
-record_set *set_from(const tw_runtime &rt, std::uint64_t number) {
+record_set *set_from(const tw_runtime &rt, std::uint64_t number) TW_REQUIRES(rt.components_mutex) {
     record_set *found = nullptr;  // the list begins with the highest number
     for (runtime::component *each = rt.components; each != nullptr && each->number >= number;
          each = each->next)
@@ -277,12 +276,12 @@ met_record meet(record_set &set, const record &timer) {
 // until the visit is over.
 bool visit_next(tw_runtime &rt, walk_position &at, void (*visit)(const met_record &, void *), void *arg) {
     for (;;) {
-        pthread_mutex_lock(&rt.components_mutex);
+        rt.components_mutex.lock();
         if (at.last_set == 0 && rt.components != nullptr)
             at.last_set = rt.components->number;
         record_set *const set = set_from(rt, at.set);
         if (set == nullptr || set->number > at.last_set) {
-            pthread_mutex_unlock(&rt.components_mutex);
+            rt.components_mutex.unlock();
             return false;
         }
         record_lock lock(*set->space);
@@ -292,7 +291,7 @@ bool visit_next(tw_runtime &rt, walk_position &at, void (*visit)(const met_recor
         record *const timer = armed_from(*set, at.record, at.end, &is_end);
         if (timer != nullptr)
             hold(*set, *timer);
-        pthread_mutex_unlock(&rt.components_mutex);
+        rt.components_mutex.unlock();
         if (timer != nullptr) {
             ++at.record;
             {

@@ -26,12 +26,12 @@ void unlock_slowly(record_space &space) {
     space.has_wall_mutex = false;
     core::unlock(space.wheels);
     if (has_wall_mutex)
-        pthread_mutex_unlock(&space.rt->wall_mutex);
+        pthread_mutex_unlock(&space.rt->wall_mutex.native);
 }
 
 void record_lock::release_wall() {
     space_.has_wall_mutex = false;
-    pthread_mutex_unlock(&space_.rt->wall_mutex);
+    pthread_mutex_unlock(&space_.rt->wall_mutex.native);
 }
 
 // --- as a component of its runtime ---------------------------------------------------------
@@ -75,8 +75,7 @@ void *allocate(const tw_runtime &rt) {
 }
 
 // With the wall's mutex, so that no other thread sets the wheel back while this one reads the offset.
-// REQUIRES: components mutex held
-record_space *make(tw_runtime &rt, void *memory) {
+record_space *make(tw_runtime &rt, void *memory) TW_REQUIRES(rt.components_mutex) {
     auto *const space = new (memory) record_space{};  // cppcheck-suppress legacyUninitvar
     char *logs = static_cast<char *>(memory) + size_of_space;
     const runtime::wall_hold hold(rt);

@@ -6,8 +6,6 @@
 #include <cerrno>
 #include <cstdlib>
 
-#include "base/mutex_hold.hpp"
-
 namespace tickwheel::drivers {
 
 namespace {
@@ -25,8 +23,9 @@ int watches::open() {
     if (set < 0)
         return -errno;
     set_plus_1_ = set + 1;
+    mutex_.init();
+    mutex_.assume_held();  // no other thread knows the watches
     running_ = none;
-    pthread_mutex_init(&mutex_, nullptr);
     pthread_cond_init(&returned_, nullptr);
     return 0;
 }
@@ -35,6 +34,7 @@ void watches::close() {
     if (set_plus_1_ != 0)
         ::close(fd());
     set_plus_1_ = 0;
+    mutex_.assume_held();  // no other thread is in a call
     std::free(table_);
     table_ = nullptr;
 }
@@ -127,11 +127,10 @@ int watches::modify(int fd, std::uint32_t events) {
 
 // A callback that removes its own watch does not wait for itself. `calls_` tells a callback that runs from a
 // later one of another watch with the same descriptor, which is not waited for.
-// REQUIRES: mutex held. RELEASES AND REACQUIRES: it
 void watches::wait_for_callback(int fd) {
     const std::uint64_t calls = calls_;
     while (running_ == fd && calls_ == calls && pthread_equal(running_on_, pthread_self()) == 0)
-        pthread_cond_wait(&returned_, &mutex_);
+        pthread_cond_wait(&returned_, &mutex_.native);
 }
 
 // Also removes a watch whose descriptor was closed too early, which the kernel has forgotten already. The

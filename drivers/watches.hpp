@@ -11,13 +11,14 @@
 // which the mutex guards.
 #pragma once
 
-#include <pthread.h>
 #include <sys/epoll.h>
 
 #include <cstddef>
 #include <cstdint>
 
 #include <tickwheel/driver.h>
+
+#include "base/mutex.hpp"
 
 namespace tickwheel::drivers {
 
@@ -79,30 +80,30 @@ class watches {
     }
 
     bool deliver(const epoll_event &event);
-    int add(int fd, std::uint32_t events, tw_watch_callback *fn, void *arg);
-    int modify(int fd, std::uint32_t events);
-    int remove(int fd);
-    int make_room(int fd);
+    int add(int fd, std::uint32_t events, tw_watch_callback *fn, void *arg) TW_REQUIRES(mutex_);
+    int modify(int fd, std::uint32_t events) TW_REQUIRES(mutex_);
+    int remove(int fd) TW_REQUIRES(mutex_);
+    int make_room(int fd) TW_REQUIRES(mutex_);
     int control(int operation, int fd, std::uint32_t events, std::uint32_t number) const;
-    bool is_watched(int fd) const;
-    std::uint32_t next_number();
-    void wait_for_callback(int fd);
+    bool is_watched(int fd) const TW_REQUIRES(mutex_);
+    std::uint32_t next_number() TW_REQUIRES(mutex_);
+    void wait_for_callback(int fd) TW_YIELDS(mutex_);
 
     int set_plus_1_;  // 0 is closed, as zeroed memory is
     epoll_event batch_[batch_size];
     int fetched_, delivered_;
 
-    // Guards what follows; not held during callbacks. While the callback of a watch runs, `running_` is
+    // Not held during callbacks. While the callback of a watch runs, `running_` is
     // its descriptor, and `calls_` has counted it. A call that removes the watch waits for `returned_`
     // until one of the two has changed.
-    pthread_mutex_t mutex_;
+    base::mutex mutex_;
     pthread_cond_t returned_;
-    watch *table_;
-    std::size_t room_;  // in `table_`
-    std::uint32_t last_number_;
-    int running_;  // descriptor whose callback runs, or `none`
-    pthread_t running_on_;
-    std::uint64_t calls_;  // callbacks that have begun
+    watch *table_ TW_GUARDED_BY(mutex_);
+    std::size_t room_ TW_GUARDED_BY(mutex_);  // in `table_`
+    std::uint32_t last_number_ TW_GUARDED_BY(mutex_);
+    int running_ TW_GUARDED_BY(mutex_);  // descriptor whose callback runs, or `none`
+    pthread_t running_on_ TW_GUARDED_BY(mutex_);
+    std::uint64_t calls_ TW_GUARDED_BY(mutex_);  // callbacks that have begun
 };
 
 }  // namespace tickwheel::drivers

@@ -24,8 +24,8 @@ class work_budget {
         return wheel_.how == locking::unlocked ? left : smaller(left, held_);
     }
 
-    // REQUIRES: steps <= at_once(). RELEASES AND REACQUIRES: wheel lock, every steps_per_hold steps
-    TW_INLINE_IF_SMALL void spend(std::uint32_t steps = 1) {
+    // Every steps_per_hold steps, others have the lock for a moment. REQUIRES: steps <= at_once()
+    TW_INLINE_IF_SMALL void spend(std::uint32_t steps = 1) TW_YIELDS(wheels_lock) {
         count(steps);
         held_ -= smaller(steps, held_);
         if (steps_per_hold == 1 || held_ == 0) {
@@ -45,8 +45,9 @@ class work_budget {
 };
 
 // Calls a callback that is due. P7: no lock is held, and the node is not touched once its callback has begun,
-// as that may free it. RELEASES AND REACQUIRES: wheel lock
-TW_INLINE_IF_SMALL inline void fire(wheel_state &wheel, tw_node &node, tw_callback *fn, void *arg) {
+// as that may free it.
+TW_INLINE_IF_SMALL inline void fire(wheel_state &wheel, tw_node &node, tw_callback *fn, void *arg)
+    TW_YIELDS(wheels_lock) {
 #if TW_RUNTIME
     if (tw_core_caller *const caller = wheel.caller; caller != nullptr) {
         const tw_core_fire made = {&node, fn, arg, wheel.due, wheel.overruns, label_of(node)};
@@ -59,8 +60,8 @@ TW_INLINE_IF_SMALL inline void fire(wheel_state &wheel, tw_node &node, tw_callba
     call_unlocked(wheel, &node, fn, arg);
 }
 
-// The caller's fires are not followed by another at once. REQUIRES: wheel lock held
-inline void tell_of_pause([[maybe_unused]] wheel_state &wheel) {
+// The caller's fires are not followed by another at once.
+inline void tell_of_pause([[maybe_unused]] wheel_state &wheel) TW_REQUIRES(wheels_lock) {
 #if TW_RUNTIME
     if (tw_core_caller *const caller = wheel.caller; caller != nullptr)
         caller(nullptr, wheel.caller_arg);
@@ -87,8 +88,8 @@ inline void forget_interruption(wheel_state &wheel) {
 // Fires and moves until the wheel has caught up with its now. Returns false if the budget ran out
 // first, or it was interrupted. An interruption counts only where a callback would run, so that
 // tw_interrupt before an advance with nothing due is not lost.
-// RELEASES AND REACQUIRES: wheel lock
-template <class Wheel> TW_INLINE_IF_SMALL inline bool catch_up(Wheel &wheel, work_budget &budget) {
+template <class Wheel>
+TW_INLINE_IF_SMALL inline bool catch_up(Wheel &wheel, work_budget &budget) TW_YIELDS(wheels_lock) {
     bool has_fired = false;
     next_step next = next_step::none;
     while ((next = wheel.look()) != next_step::none) {
@@ -121,8 +122,8 @@ template <class Wheel> TW_INLINE_IF_SMALL inline bool catch_up(Wheel &wheel, wor
 }
 
 // Lowers timers ahead of time, in at most `steps` steps. Returns false if these ran out before it was known
-// that no more are left. RELEASES AND REACQUIRES: wheel lock
-template <class Wheel> bool look_ahead(Wheel &wheel, std::uint32_t steps) {
+// that no more are left.
+template <class Wheel> bool look_ahead(Wheel &wheel, std::uint32_t steps) TW_YIELDS(wheels_lock) {
     for (work_budget budget(wheel, steps); budget.left != 0;) {
         const std::uint32_t moved = wheel.look_ahead(budget.at_once());
         if (moved == 0)
@@ -132,16 +133,17 @@ template <class Wheel> bool look_ahead(Wheel &wheel, std::uint32_t steps) {
     return false;
 }
 
-// Look-ahead at the end of an advance, within its share. RELEASES AND REACQUIRES: wheel lock
-template <class Wheel> TW_INLINE_IF_SMALL inline void take_share(Wheel &wheel, std::uint32_t left) {
+// Look-ahead at the end of an advance, within its share.
+template <class Wheel>
+TW_INLINE_IF_SMALL inline void take_share(Wheel &wheel, std::uint32_t left) TW_YIELDS(wheels_lock) {
     if (look_ahead(wheel, smaller(left, wheel.begin_share())))
         wheel.end_share();
 }
 
 // Tells a wheel of a tick for which it is not quiet. Only one thread advances at a time. While it does, other
 // threads arm and cancel in the gaps between two holds of the lock.
-// REQUIRES: wheel lock held. RELEASES: wheel lock
-template <class Wheel> TW_ONE_COPY int advance_with_work(tw *w, std::uint32_t budget, tick now) {
+template <class Wheel>
+TW_ONE_COPY int advance_with_work(tw *w, std::uint32_t budget, tick now) TW_RELEASE(wheels_lock) {
     Wheel &wheel = wheel_in<Wheel>(w);
     if (wheel.advancing)
         return leave(w, -ebusy);

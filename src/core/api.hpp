@@ -65,7 +65,7 @@ TW_ONE_COPY inline tick expiry_of(tw *w, const tw_node *node, bool from_now) {
 }
 
 template <class Wheel> struct api {
-    static Wheel &wheel_of(tw *w) { return wheel_in<Wheel>(w); }
+    static Wheel &wheel_of(tw *w) TW_REQUIRES(wheels_lock) { return wheel_in<Wheel>(w); }
 
     static int init(tw *w, tick now, unsigned flags) {
         if (has_validation && (w == nullptr || !is_tick(now) || flags > (is_small ? 0 : TW_UNLOCKED)))
@@ -178,7 +178,7 @@ template <class Wheel> struct api {
         if (!usable(w) || !usable(node))
             return -einval;
         if constexpr (has_threads) {
-            Wheel &wheel = wheel_of(w);
+            Wheel &wheel = wheel_in<Wheel>(w);
             lock(wheel);
             wait_for_callback(wheel, node);
             unlock(wheel);
@@ -215,7 +215,7 @@ template <class Wheel> struct api {
     static std::int64_t each(tw *w, tw_visitor *visit, void *arg) {
         if (visit == nullptr || !usable(w))
             return -einval;
-        Wheel &wheel = wheel_of(w);
+        Wheel &wheel = wheel_in<Wheel>(w);
         walk<typename Wheel::shape> way(wheel);
         std::int64_t visits = 0;
         while (!way.is_over()) {
@@ -281,8 +281,10 @@ template <class Wheel> struct api {
     static int first_due(tw *w, std::uint32_t looks, tick *at) {
         if (has_validation && (looks == 0 || at == nullptr))
             return -einval;
-        const int error = enter(w);
-        return error != 0 ? error : leave(w, wheel_of(w).first_due(looks, at));
+        int result = enter(w);
+        if (result == 0)
+            result = leave(w, wheel_of(w).first_due(looks, at));
+        return result;
     }
 
     // --- advancing -----------------------------------------------------------------------
@@ -340,7 +342,8 @@ template <class Wheel> struct api {
         return leave(w, was_advancing);
     }
 
-    static int fork(tw *w, const tw_fork_moment &moment) {
+    // Unchecked: one call takes the lock, and another releases it.
+    static int fork(tw *w, const tw_fork_moment &moment) TW_UNCHECKED_LOCKING {
         if (!usable(w) || !is_at_most(moment, TW_FORK_CHILD))
             return -einval;
         if constexpr (has_threads) {
@@ -364,8 +367,8 @@ template <class Wheel> struct api {
     }
 
   private:
-    // REQUIRES: wheel lock held. RELEASES: wheel lock
-    TW_INLINE_ALWAYS static int advance_entered(tw *w, tick now, std::uint32_t budget) {
+    TW_INLINE_ALWAYS static int advance_entered(tw *w, tick now, std::uint32_t budget)
+        TW_RELEASE(wheels_lock) {
         TW_CHECKS(some(w));
         Wheel &wheel = wheel_of(w);
         // In a tree the usual path finds just as quickly that nothing is due.
@@ -376,8 +379,10 @@ template <class Wheel> struct api {
 
     // Replaces a tick by the one to arm for in a window that begins there.
     TW_ONE_COPY static int choose_from(tw *w, tick *first, tick slack) {
-        const int error = enter(w);
-        return error != 0 ? error : leave(w, wheel_of(w).choose(first, slack) ? 0 : -erange);
+        int result = enter(w);
+        if (result == 0)
+            result = leave(w, wheel_of(w).choose(first, slack) ? 0 : -erange);
+        return result;
     }
 };
 

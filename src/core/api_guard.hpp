@@ -35,7 +35,8 @@ inline void share_lock(tw *w, tw *with) { state_in(w).guard = guard_of(state_in(
 
 // The unlocked wheel is asked for first: it then pays for one comparison, where a second one would
 // compete with the cache misses of the call that follows.
-TW_INLINE_IF_SMALL inline void lock(wheel_state &wheel) {
+// Both unchecked: clang knows no ports, and a wheel without a lock counts as locked.
+TW_INLINE_IF_SMALL inline void lock(wheel_state &wheel) TW_ACQUIRE(wheels_lock) TW_UNCHECKED_LOCKING {
     if (!is_small && wheel.how == locking::unlocked)
         return;
     if (unlikely(can_be_observed && wheel.how == locking::observed))
@@ -44,7 +45,7 @@ TW_INLINE_IF_SMALL inline void lock(wheel_state &wheel) {
         tw_port_lock(guard_of(wheel));
 }
 
-TW_INLINE_IF_SMALL inline void unlock(wheel_state &wheel) {
+TW_INLINE_IF_SMALL inline void unlock(wheel_state &wheel) TW_RELEASE(wheels_lock) TW_UNCHECKED_LOCKING {
     if (!is_small && wheel.how == locking::unlocked)
         return;
     if (unlikely(can_be_observed && wheel.how == locking::observed))
@@ -54,8 +55,8 @@ TW_INLINE_IF_SMALL inline void unlock(wheel_state &wheel) {
 }
 
 // Lets others have the lock for a moment, and calls a callback meanwhile if there is one (P7).
-// RELEASES AND REACQUIRES: wheel lock
-TW_ONE_COPY inline void call_unlocked(wheel_state &wheel, tw_node *node, tw_callback *fn, void *arg) {
+TW_ONE_COPY inline void call_unlocked(wheel_state &wheel, tw_node *node, tw_callback *fn, void *arg)
+    TW_YIELDS(wheels_lock) {
     unlock(wheel);
     if (fn != nullptr)
         fn(node, arg);
@@ -97,8 +98,9 @@ template <class Enum> bool is_at_most(const Enum &value, Enum last) {
     return static_cast<unsigned>(number) <= static_cast<unsigned>(last);
 }
 
-// Validates and locks w. On error returns a negative errno with the lock not held.
-TW_ONE_COPY inline int enter(tw *w) {
+// Validates and locks w. On error returns a negative errno with the lock not held. This and the next ones are
+// unchecked inside, where clang cannot follow that the result, or `locks`, says whether the lock is held.
+TW_ONE_COPY inline int enter(tw *w) TW_TRY_ACQUIRE(false, wheels_lock) TW_UNCHECKED_LOCKING {
     if (w != nullptr && takes_no_lock(w))
         return 0;
     if (!usable(w))
@@ -107,8 +109,8 @@ TW_ONE_COPY inline int enter(tw *w) {
     return 0;
 }
 
-// RELEASES: wheel lock. Returns the result of the call.
-TW_ONE_COPY inline int leave(tw *w, int result) {
+// Returns the result of the call.
+TW_ONE_COPY inline int leave(tw *w, int result) TW_RELEASE(wheels_lock) {
     unlock(state_in(w));
     return result;
 }
@@ -118,18 +120,18 @@ TW_ONE_COPY inline int leave(tw *w, int result) {
 inline constexpr bool locks_for_a_word = has_threads;
 inline constexpr bool locks_for_a_tick = has_threads || sizeof(tick) > sizeof(std::size_t);
 
-inline int enter_to_read(tw *w, bool locks) {
+inline int enter_to_read(tw *w, bool locks) TW_TRY_ACQUIRE(false, wheels_lock) {
     if (locks)
         return enter(w);
     return usable(w) ? 0 : -einval;
 }
-inline void end_read(tw *w, bool locks) {
+inline void end_read(tw *w, bool locks) TW_RELEASE(wheels_lock) TW_UNCHECKED_LOCKING {
     if (locks)
         leave(w, 0);
 }
 
-// 0, or -EBUSY for a node that is pending on another wheel. REQUIRES: usable(&node); wheel lock held
-inline int check_owner(tw *w, const tw_node &node) {
+// 0, or -EBUSY for a node that is pending on another wheel. REQUIRES: usable(&node)
+inline int check_owner(tw *w, const tw_node &node) TW_REQUIRES(wheels_lock) {
     TW_CHECKS(used(w, &node));
     if (unlikely(is_pending(node) && !names(node, w)))
         return -ebusy;
@@ -138,7 +140,7 @@ inline int check_owner(tw *w, const tw_node &node) {
 }
 
 // `enter` for a call on a node. REQUIRES: usable(node)
-inline int enter_usable(tw *w, const tw_node *node) {
+inline int enter_usable(tw *w, const tw_node *node) TW_TRY_ACQUIRE(false, wheels_lock) TW_UNCHECKED_LOCKING {
     if (const int error = enter(w); error != 0) {
         TW_CHECKS(used(nullptr, node));
         return error;
@@ -146,7 +148,7 @@ inline int enter_usable(tw *w, const tw_node *node) {
     const int error = check_owner(w, *node);
     return error == 0 ? 0 : leave(w, error);
 }
-TW_ONE_COPY inline int enter(tw *w, const tw_node *node) {
+TW_ONE_COPY inline int enter(tw *w, const tw_node *node) TW_TRY_ACQUIRE(false, wheels_lock) {
     return usable(node) ? enter_usable(w, node) : -einval;
 }
 

@@ -18,8 +18,7 @@ namespace tickwheel::core {
 namespace {
 
 // Counts an event and wakes those that wait for it. The store is atomic, as the kernel reads it.
-// RELEASES AND REACQUIRES: wheel lock, if there are waiters
-[[maybe_unused]] inline void announce(wheel_state &wheel, std::uint32_t &events) {
+[[maybe_unused]] inline void announce(wheel_state &wheel, std::uint32_t &events) TW_YIELDS(wheels_lock) {
     __atomic_store_n(&events, events + 1, __ATOMIC_RELAXED);
     if (wheel.waiters != 0) {
         unlock(wheel);
@@ -28,8 +27,8 @@ namespace {
     }
 }
 
-// Sleeps until an event is announced. RELEASES AND REACQUIRES: wheel lock
-[[maybe_unused]] inline void wait_for_next(wheel_state &wheel, std::uint32_t &events) {
+// Sleeps until an event is announced.
+[[maybe_unused]] inline void wait_for_next(wheel_state &wheel, std::uint32_t &events) TW_YIELDS(wheels_lock) {
     const std::uint32_t seen = events;
     ++wheel.waiters;
     do {
@@ -43,8 +42,7 @@ namespace {
 // True if the caller has to wait for another thread that clears the wheel and has this node with its
 // `each`. Not if the caller has the node with an `each` of its own: two threads may clear the same
 // node one after the other if it is armed in between, and would wait for each other forever.
-// REQUIRES: wheel lock held
-template <class Wheel> bool is_handed_out(const Wheel &wheel, const tw_node *node) {
+template <class Wheel> bool is_handed_out(const Wheel &wheel, const tw_node *node) TW_REQUIRES(wheels_lock) {
     bool by_another = false;
     for (const clearing *each = wheel.first_clearing(); each != nullptr; each = each->next) {
         if (each->handed_out != node)
@@ -57,8 +55,8 @@ template <class Wheel> bool is_handed_out(const Wheel &wheel, const tw_node *nod
 }
 
 // Returns when no other thread is in a callback of the node, nor hands it out. A thread does not
-// wait for itself. RELEASES AND REACQUIRES: wheel lock
-template <class Wheel> void wait_for_callback(Wheel &wheel, const tw_node *node) {
+// wait for itself.
+template <class Wheel> void wait_for_callback(Wheel &wheel, const tw_node *node) TW_YIELDS(wheels_lock) {
     if (wheel.running == node && wheel.advancer != tw_port_self())
         wait_for_next(wheel, wheel.returned);
     while (is_handed_out(wheel, node))
@@ -66,8 +64,7 @@ template <class Wheel> void wait_for_callback(Wheel &wheel, const tw_node *node)
 }
 
 // Ends the running callback, which has returned or been left by an exception.
-// RELEASES AND REACQUIRES: wheel lock, if there are waiters
-inline void end_callback(wheel_state &wheel) {
+inline void end_callback(wheel_state &wheel) TW_YIELDS(wheels_lock) {
     wheel.running = nullptr;
     if constexpr (has_threads)
         announce(wheel, wheel.returned);

@@ -12,9 +12,9 @@ namespace {
 
 inline bool is_shut(const tw_node &node) { return node.state > TW_PENDING; }
 
-// The changes. Each returns the result of its call. REQUIRES: wheel lock held, or the wheel has none
+// The changes. Each returns the result of its call.
 template <class Wheel> struct change {
-    TW_INLINE_IF_FAST static int arm_node_at(Wheel &wheel, tw_node &node, tick due) {
+    TW_INLINE_IF_FAST static int arm_node_at(Wheel &wheel, tw_node &node, tick due) TW_REQUIRES(wheels_lock) {
         if (is_shut(node))
             return -eperm;
         if (has_validation && !is_tick(due))
@@ -23,14 +23,15 @@ template <class Wheel> struct change {
         return wheel.arm_once(node, due);
     }
 
-    TW_INLINE_ALWAYS static int arm_node_after(Wheel &wheel, tw_node &node, tick delay) {
+    TW_INLINE_ALWAYS static int arm_node_after(Wheel &wheel, tw_node &node, tick delay)
+        TW_REQUIRES(wheels_lock) {
         const tick due = wheel.now + delay;
         if (has_validation && before(due, wheel.now))
             return is_shut(node) ? -eperm : -erange;
         return arm_node_at(wheel, node, due);
     }
 
-    TW_INLINE_ALWAYS static int cancel_node(Wheel &wheel, tw_node &node, tick = 0) {
+    TW_INLINE_ALWAYS static int cancel_node(Wheel &wheel, tw_node &node, tick = 0) TW_REQUIRES(wheels_lock) {
         const int prevented = wheel.disarm(node);
 #if TW_RUNTIME
         if (wheel.how != locking::unlocked && prevented != 0)
@@ -39,13 +40,14 @@ template <class Wheel> struct change {
         return prevented;
     }
 
-    TW_INLINE_ALWAYS static int shut_node(Wheel &wheel, tw_node &node, tick = 0) {
+    TW_INLINE_ALWAYS static int shut_node(Wheel &wheel, tw_node &node, tick = 0) TW_REQUIRES(wheels_lock) {
         const int prevented = cancel_node(wheel, node);
         node.state = TW_SHUT;
         return prevented;
     }
 
-    TW_INLINE_ALWAYS static int postpone_node(Wheel &wheel, tw_node &node, tick due) {
+    TW_INLINE_ALWAYS static int postpone_node(Wheel &wheel, tw_node &node, tick due)
+        TW_REQUIRES(wheels_lock) {
         if (!is_pending(node))
             return -enoent;
         if (has_validation && !is_tick(due))
@@ -53,7 +55,7 @@ template <class Wheel> struct change {
         return wheel.postpone(node, due) ? 0 : -einval;
     }
 
-    TW_INLINE_ALWAYS static int move_node(Wheel &wheel, tw_node &node, tick due) {
+    TW_INLINE_ALWAYS static int move_node(Wheel &wheel, tw_node &node, tick due) TW_REQUIRES(wheels_lock) {
         if (!is_pending(node))
             return -enoent;
         return has_validation && !is_tick(due) ? -erange : wheel.move(node, due);
@@ -64,8 +66,10 @@ template <class Wheel> using change_of = int(Wheel &, tw_node &, tick);
 
 template <class Wheel, change_of<Wheel> Make>
 TW_APART_IF_FAST int call_locked(tw *w, tw_node *node, tick due) {
-    const int error = enter(w, node);
-    return error != 0 ? error : leave(w, Make(wheel_in<Wheel>(w), *node, due));
+    int result = enter(w, node);
+    if (result == 0)
+        result = leave(w, Make(wheel_in<Wheel>(w), *node, due));
+    return result;
 }
 
 // The same for a wheel that is known to be valid and to take its lock.
@@ -83,6 +87,7 @@ template <class Wheel, change_of<Wheel> Make>
 TW_INLINE_ALWAYS inline int call(tw *w, tw_node *node, tick due = 0) {
     if (!has_room || w == nullptr || !usable(node) || !takes_no_lock(w))
         return call_locked<Wheel, Make>(w, node, due);
+    assume_locked();
     if (const int error = check_owner(w, *node); error != 0)
         return error;
     return Make(wheel_in<Wheel>(w), *node, due);

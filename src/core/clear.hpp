@@ -9,9 +9,8 @@ namespace tickwheel::core {
 namespace {
 
 #if TW_RUNTIME
-// Finishes a shift, which another thread may have begun.
-// RELEASES AND REACQUIRES: wheel lock, now and then (P8)
-template <class Wheel> TW_ONE_COPY void finish_shift(Wheel &wheel) {
+// Finishes a shift, which another thread may have begun; in bounded holds of the lock (P8).
+template <class Wheel> TW_ONE_COPY void finish_shift(Wheel &wheel) TW_YIELDS(wheels_lock) {
     for (work_budget moves(wheel, TW_UNBOUNDED); wheel.shift_one();)
         moves.spend();
 }
@@ -23,8 +22,8 @@ template <class Wheel> TW_ONE_COPY void finish_shift(Wheel &wheel) {
 //
 // `own` records that this thread clears the wheel, and which node it hands out: so tw_wait can wait until
 // `each` has returned, and a forked child can tell this clear from those of threads that it does not have.
-// RELEASES AND REACQUIRES: wheel lock
-template <class Wheel> TW_INLINE_IF_SMALL inline void clear(Wheel &wheel, tw_callback *each, void *arg) {
+template <class Wheel>
+TW_INLINE_IF_SMALL inline void clear(Wheel &wheel, tw_callback *each, void *arg) TW_YIELDS(wheels_lock) {
 #if TW_RUNTIME
     finish_shift(wheel);
 #endif
@@ -55,8 +54,8 @@ template <class Wheel> TW_INLINE_IF_SMALL inline void clear(Wheel &wheel, tw_cal
 // no other clear is left the nodes still leaving are pending again, behind the other timers of their ticks.
 // Another thread's advance is over, callback included. This thread's own goes on after the fork, but
 // interrupted, as the next timers are the parent's. The lock is initialised again: its word may count waiters
-// that do not exist here. REQUIRES: wheel lock held. RELEASES: wheel lock
-template <class Wheel> void become_child(Wheel &wheel) {
+// that do not exist here.
+template <class Wheel> void become_child(Wheel &wheel) TW_REQUIRES(wheels_lock) {
 #if TW_RUNTIME
     wheel.drop_places();
 #endif

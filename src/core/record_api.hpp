@@ -13,7 +13,7 @@ namespace {
 template <class Wheel> struct record_api {
     using logs = record_logs<typename Wheel::shape>;
 
-    static Wheel &wheel_of(tw *w) { return wheel_in<Wheel>(w); }
+    static Wheel &wheel_of(tw *w) TW_REQUIRES(wheels_lock) { return wheel_in<Wheel>(w); }
 
     static std::size_t size() { return sizeof(logs); }
     static std::size_t chunks_for(std::size_t records, unsigned wheels) {
@@ -28,9 +28,9 @@ template <class Wheel> struct record_api {
         made->caller_arg = arg;
         made->offset = offset;
         made->wheel_bit = is_second ? stamps::second_wheel : 0;
-        enter(w);
+        lock(state_in(w));
         wheel_of(w).begin_records(*made);
-        leave(w, 0);
+        unlock(state_in(w));
     }
 
     static wheel_lock lock_of(tw *w) {
@@ -38,15 +38,19 @@ template <class Wheel> struct record_api {
         return {wheel.how == locking::unlocked ? nullptr : wheel.guard, wheel.how == locking::observed};
     }
 
-    static void arm(tw *w, timing &record, tick due) { wheel_of(w).arm_record(record, due); }
-    static void move(tw *w, timing &record, tick due) { wheel_of(w).move_record(record, due); }
-    static void disarm(tw *w, timing &record) { wheel_of(w).disarm_record(record); }
+    static void arm(tw *w, timing &record, tick due) TW_REQUIRES(wheels_lock) {
+        wheel_of(w).arm_record(record, due);
+    }
+    static void move(tw *w, timing &record, tick due) TW_REQUIRES(wheels_lock) {
+        wheel_of(w).move_record(record, due);
+    }
+    static void disarm(tw *w, timing &record) TW_REQUIRES(wheels_lock) { wheel_of(w).disarm_record(record); }
 
-    static tick choose_tick(tw *w, tick first, tick last) {
+    static tick choose_tick(tw *w, tick first, tick last) TW_REQUIRES(wheels_lock) {
         wheel_of(w).choose(&first, last - first);
         return first;
     }
-    static void count_cancelled(tw *w, unsigned label, std::uint64_t fires) {
+    static void count_cancelled(tw *w, unsigned label, std::uint64_t fires) TW_REQUIRES(wheels_lock) {
         wheel_of(w).count_cancelled(label, fires);
     }
 };

@@ -66,8 +66,8 @@ template <class Shape> class record_placement : public placement<Shape> {
         return record;
     }
 
-    // Hands a due record, or null, to the records' owner. RELEASES AND REACQUIRES: wheel lock
-    void call_owner(timing *fired) {
+    // Hands a due record, or null, to the records' owner.
+    void call_owner(timing *fired) TW_YIELDS(wheels_lock) {
         logs().caller(fired, this->now - logs().offset, logs().caller_arg);
         this->fires_record = false;
     }

@@ -1,7 +1,7 @@
 // The door for records, timers that the library keeps itself: all that src/timers uses of a wheel. Records
 // and nodes share the wheels of a runtime and the lock, and fire in one order (P3).
 //
-// REQUIRES, unless a function says otherwise: lock of the wheel held, begin_records was called
+// REQUIRES, for functions that require the lock: begin_records was called
 #pragma once
 
 #include <tickwheel/port.h>
@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "record_memory.hpp"
+#include "wheels_lock.hpp"
 
 namespace tickwheel::core {
 
@@ -41,13 +42,14 @@ struct wheel_lock {
 };
 wheel_lock lock_of(tw *w);
 
-inline void lock(const wheel_lock &of) {
+// Both unchecked: clang knows no ports.
+inline void lock(const wheel_lock &of) TW_ACQUIRE(wheels_lock) TW_UNCHECKED_LOCKING {
     if (unlikely(of.is_observed))
         tw_port_lock_observed(of.word);
     else
         tw_port_lock(of.word);
 }
-inline void unlock(const wheel_lock &of) {
+inline void unlock(const wheel_lock &of) TW_RELEASE(wheels_lock) TW_UNCHECKED_LOCKING {
     if (unlikely(of.is_observed))
         tw_port_unlock_observed(of.word);
     else
@@ -58,14 +60,14 @@ inline void unlock(const wheel_lock &of) {
 
 // Arm a record that is not armed; take an armed one to another tick, or off the wheel. `due` is the tick of
 // the wheel less the offset. A record that was armed or moved fires after all other timers of its tick (P3).
-void arm_record(tw *w, timing &record, tick due);
-void move_record(tw *w, timing &record, tick due);
-void disarm_record(tw *w, timing &record);
+void arm_record(tw *w, timing &record, tick due) TW_REQUIRES(wheels_lock);
+void move_record(tw *w, timing &record, tick due) TW_REQUIRES(wheels_lock);
+void disarm_record(tw *w, timing &record) TW_REQUIRES(wheels_lock);
 
 // As tw_choose, for a window that ends at `last`.
-tick choose_tick(tw *w, tick first, tick last);
+tick choose_tick(tw *w, tick first, tick last) TW_REQUIRES(wheels_lock);
 
 // Counts fires of this label that a call has prevented, for tw_core_cancelled.
-void count_cancelled(tw *w, unsigned label, std::uint64_t fires);
+void count_cancelled(tw *w, unsigned label, std::uint64_t fires) TW_REQUIRES(wheels_lock);
 
 }  // namespace tickwheel::core

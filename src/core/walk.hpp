@@ -35,8 +35,8 @@ template <class Shape> class walk {
         : wheel_(w), left_(Shape::slots), times_emptied_(0), has_end_(false) {}
 
     // Copies the next nodes, and returns their number: less than nodes_at_once at the end.
-    // REQUIRES: wheel lock held; no shift is under way
-    unsigned copy() {
+    // REQUIRES: no shift is under way
+    unsigned copy() TW_REQUIRES(wheels_lock) {
         unsigned count = 0, links = 0;
         for (const tw_link *last = go_on(); left_ != 0; last = nullptr) {
             const tw_link &ring = wheel_.slots.rings[left_ - 1];

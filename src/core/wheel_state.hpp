@@ -10,6 +10,7 @@
 #include "door.h"
 #include "features.hpp"
 #include "tick.hpp"
+#include "wheels_lock.hpp"
 
 namespace tickwheel::core {
 namespace {

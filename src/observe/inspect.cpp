@@ -40,7 +40,7 @@ struct client {
 };
 
 struct inspect_server : runtime::component {
-    pthread_mutex_t mutex;  // see above
+    base::mutex mutex;      // see above
     int listener, stopper;  // the stopper, an eventfd, ends the thread
     socket_file file;
     client clients[most_clients];
@@ -252,13 +252,14 @@ void begin_in_child(runtime::component &base) {
     close_all(it);
     it.file.path[0] = 0;
     it.has_thread = false;
-    pthread_mutex_unlock(&it.mutex);
+    it.mutex.assume_held();  // since before the fork
+    it.mutex.unlock();
 }
 
 void unmake(inspect_server &it) {
     remove_socket(it.file);
     close_all(it);
-    pthread_mutex_destroy(&it.mutex);
+    it.mutex.destroy();
     std::free(&it);
 }
 
@@ -270,8 +271,8 @@ void destroy(runtime::component &base) {
 
 // `end`: what an answer walks through is still there, and will not be for long.
 constexpr runtime::component_hooks server_hooks = {
-    .lock = [](runtime::component &it) { pthread_mutex_lock(&server_in(it).mutex); },
-    .unlock = [](runtime::component &it) { pthread_mutex_unlock(&server_in(it).mutex); },
+    .lock = [](runtime::component &it) TW_ACQUIRE(server_in(it).mutex) { server_in(it).mutex.lock(); },
+    .unlock = [](runtime::component &it) TW_RELEASE(server_in(it).mutex) { server_in(it).mutex.unlock(); },
     .begin_in_child = begin_in_child,
     .end = end_thread,
     .destroy = destroy,
@@ -286,7 +287,7 @@ inspect_server *allocate(tw_runtime &rt) {
     it->listener = it->stopper = -1;
     for (client &each : it->clients)
         each.fd = -1;
-    pthread_mutex_init(&it->mutex, nullptr);
+    it->mutex.init();
     return it;
 }
 

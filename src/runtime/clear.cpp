@@ -35,10 +35,14 @@ class clearing {
     }
 
   private:
-    static void take(tw_node *node, void *self) { static_cast<clearing *>(self)->take(*node); }
+    static void take(tw_node *node, void *self) {
+        auto &all = *static_cast<clearing *>(self);
+        all.rt_.wall_mutex.assume_held();  // by `clear`
+        all.take(*node);
+    }
 
     // Called by tw_clear for each node, with the wheel's lock released.
-    void take(tw_node &node) {
+    void take(tw_node &node) TW_YIELDS(rt_.wall_mutex) {
         wall_hold::unlock(rt_);
         withdraw_fires(rt_, node);
         tell(node);

@@ -45,15 +45,13 @@ void for_each_component_once(tw_runtime &rt, void (*component_hooks::*what)(comp
             (each->hooks->*what)(*each);
 }
 
-// REQUIRES: components mutex held
-template <class Do> void for_each_component(tw_runtime &rt, Do what) {
+template <class Do> void for_each_component(tw_runtime &rt, Do what) TW_REQUIRES(rt.components_mutex) {
     for (component *each = rt.components; each != nullptr; each = each->next)
         what(*each);
 }
 
 // Calls a hook of each component that has it. For hooks that do not run functions of the user's.
-// REQUIRES: components mutex held
-void call_each(tw_runtime &rt, void (*component_hooks::*what)(component &)) {
+void call_each(tw_runtime &rt, void (*component_hooks::*what)(component &)) TW_REQUIRES(rt.components_mutex) {
     for_each_component(rt, [what](component &each) {
         if (each.hooks->*what != nullptr)
             (each.hooks->*what)(each);
@@ -78,11 +76,12 @@ void fork_wheels(tw_runtime &rt, tw_fork_moment moment) {
     for_each_timeline(rt, [moment](timeline &line) { tw_fork(&line.wheel, moment); });
 }
 
-void unlock_all_by(tw_runtime &rt, void (*component_hooks::*unlock)(component &), tw_fork_moment moment) {
+void unlock_all_by(tw_runtime &rt, void (*component_hooks::*unlock)(component &), tw_fork_moment moment)
+    TW_RELEASE(rt.components_mutex, rt.wall_mutex) {
     call_each(rt, unlock);
     fork_wheels(rt, moment);
     wall_hold::unlock(rt);
-    pthread_mutex_unlock(&rt.components_mutex);
+    rt.components_mutex.unlock();
 }
 
 // The newest component goes first, because it may use older ones, as a set uses its workers.
@@ -91,8 +90,7 @@ component *newest(tw_runtime &rt) {
     return rt.components;
 }
 
-// REQUIRES: components mutex held
-component *find(tw_runtime &rt, const component_hooks &hooks) {
+component *find(tw_runtime &rt, const component_hooks &hooks) TW_REQUIRES(rt.components_mutex) {
     component *it = rt.components;
     while (it != nullptr && it->hooks != &hooks)
         it = it->next;
@@ -188,7 +186,7 @@ tw_node *clear_one_in_components(tw_runtime &rt) {
 }
 
 void lock_all(tw_runtime &rt) {
-    pthread_mutex_lock(&rt.components_mutex);
+    rt.components_mutex.lock();
     wall_hold::lock(rt);
     fork_wheels(rt, TW_FORK_PREPARE);
     call_each(rt, &component_hooks::lock);
@@ -203,6 +201,7 @@ void unlock_all_in_child(tw_runtime &rt) {
 // In a child, whose only thread this is. A component that cannot be revived keeps the runtime marked, and
 // those before it are revived once more when the call is repeated.
 int revive_components(tw_runtime &rt) {
+    rt.components_mutex.assume_held();  // no other thread is here
     for (component *each = rt.components; each != nullptr; each = each->next)
         if (const int error = each->hooks->revive != nullptr ? each->hooks->revive(*each) : 0; error != 0)
             return error;

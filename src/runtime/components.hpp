@@ -83,8 +83,8 @@ struct component {
 void add_component(component &added, tw_runtime &rt, const component_hooks &hooks);
 void remove_component(component &it);
 
-// REQUIRES: components mutex held
-void add_component_locked(component &added, tw_runtime &rt, const component_hooks &hooks);
+void add_component_locked(component &added, tw_runtime &rt, const component_hooks &hooks)
+    TW_REQUIRES(rt.components_mutex);
 
 // Of kinds that a runtime has at most one of. The first returns false, having done nothing, if there is one
 // with these hooks already; the second returns null if there is none.
@@ -124,8 +124,8 @@ void destroy_components(tw_runtime &rt);
 
 // For a fork: take and release every lock of a runtime, so that no other thread is in the middle of a change.
 // Not `lifecycle_mutex`, which a thread may hold while it waits for a callback.
-void lock_all(tw_runtime &rt);
-void unlock_all(tw_runtime &rt);
-void unlock_all_in_child(tw_runtime &rt);
+void lock_all(tw_runtime &rt) TW_ACQUIRE(rt.components_mutex, rt.wall_mutex);
+void unlock_all(tw_runtime &rt) TW_RELEASE(rt.components_mutex, rt.wall_mutex);
+void unlock_all_in_child(tw_runtime &rt) TW_RELEASE(rt.components_mutex, rt.wall_mutex);
 
 }  // namespace tickwheel::runtime

@@ -15,14 +15,14 @@
 
 namespace tickwheel::runtime {
 
-pthread_mutex_t process_mutex = PTHREAD_MUTEX_INITIALIZER;
+base::mutex process_mutex = {PTHREAD_MUTEX_INITIALIZER};
 
 namespace {
 
-tw_runtime *first = nullptr;  // all runtimes of the process
-bool handlers_are_set = false;
+tw_runtime *first TW_GUARDED_BY(process_mutex) = nullptr;  // all runtimes of the process
+bool handlers_are_set TW_GUARDED_BY(process_mutex) = false;
 
-template <class Do> void for_each_runtime(Do what) {
+template <class Do> void for_each_runtime(Do what) TW_REQUIRES(process_mutex) {
     for (tw_runtime *rt = first; rt != nullptr; rt = rt->next)
         what(*rt);
 }
@@ -30,32 +30,31 @@ template <class Do> void for_each_runtime(Do what) {
 // Takes the locks in the order that all code keeps to (state.hpp). Not `lifecycle_mutex`: a thread that
 // holds it may be waiting for the very callback that forks, and the fork would wait for ever. The child makes
 // it anew; what it guards, the firing thread, is not there.
-void prepare() {
-    pthread_mutex_lock(&process_mutex);
+void prepare() TW_ACQUIRE(process_mutex) {
+    process_mutex.lock();
     for_each_runtime(lock_all);
 }
 
-void in_parent() {
+void in_parent() TW_RELEASE(process_mutex) {
     for_each_runtime(unlock_all);
-    pthread_mutex_unlock(&process_mutex);
+    process_mutex.unlock();
 }
 
 // The runtime is marked first. The thread that forked may be in a callback of the wheel or on a worker; when
 // it returns there, it finds the mark, fires nothing more and leaves (must_leave). `prepare` has taken the
 // wall mutex and the locks of components on this thread, which therefore may release them or make them anew.
-void in_child() {
-    for_each_runtime([](tw_runtime &rt) {
+void in_child() TW_RELEASE(process_mutex) {
+    for_each_runtime([](tw_runtime &rt) TW_UNCHECKED_LOCKING {  // `prepare` took the locks
         rt.forked = true;
         rt.closed = -ECHILD;
         unlock_all_in_child(rt);
-        pthread_mutex_init(&rt.lifecycle_mutex, nullptr);
+        rt.lifecycle_mutex.init();
     });
-    pthread_mutex_unlock(&process_mutex);
+    process_mutex.unlock();
 }
 
 // Set when the first runtime is made, and for good: handlers cannot be taken off again.
-// REQUIRES: process mutex held
-int set_handlers() {
+int set_handlers() TW_REQUIRES(process_mutex) {
     if (handlers_are_set)
         return 0;
     const int error = pthread_atfork(prepare, in_parent, in_child);

@@ -9,7 +9,7 @@ namespace tickwheel::runtime {
 
 // Guards what belongs to all runtimes of the process: their list, and the numbers of cells. It is held over a
 // fork, and taken before all locks of runtimes.
-extern pthread_mutex_t process_mutex;
+extern base::mutex process_mutex;
 
 // Adds a runtime to those that the handlers of pthread_atfork go through (0 or -ENOMEM), and takes it
 // off again, also if it was never added. Any thread.

@@ -127,9 +127,9 @@ int make(const tw_driver &driver, const tw_runtime_options &o, tw_runtime *&made
     if (rt == nullptr)
         return -ENOMEM;
     take_options(*rt, o);
-    pthread_mutex_init(&rt->lifecycle_mutex, nullptr);
-    pthread_mutex_init(&rt->components_mutex, nullptr);
-    pthread_mutex_init(&rt->wall_mutex, nullptr);
+    rt->lifecycle_mutex.init();
+    rt->components_mutex.init();
+    rt->wall_mutex.init();
     int error = open_timelines(*rt, o.tick_ns);
     if (error == 0)
         error = open_driver(*rt);
@@ -201,7 +201,7 @@ int set_attributes(pthread_attr_t &attributes, processors_of_new_thread &process
 
 // A priority is refused by the system without the right to it, and a set of processors that does not
 // exist; then there is no thread (tw_runtime_start).
-int create_firing_thread(tw_runtime &rt) {
+int create_firing_thread(tw_runtime &rt) TW_REQUIRES(rt.lifecycle_mutex) {
     pthread_attr_t attributes;
     if (const int error = pthread_attr_init(&attributes); error != 0)
         return -error;
@@ -223,8 +223,7 @@ int explain_refused_thread(const tw_runtime &rt, int error) {
 
 // Waits for the runtime's thread, if that is what fires. From outside the runtime's callbacks, as the
 // thread must not wait for itself.
-// REQUIRES: lifecycle mutex held
-void join(tw_runtime &rt) {
+void join(tw_runtime &rt) TW_REQUIRES(rt.lifecycle_mutex) {
     if (rt.driven != driven::by_thread)
         return;
     pthread_join(rt.thread, nullptr);
@@ -248,8 +247,7 @@ void interrupt_from_inside(tw_runtime &rt, const inside_user_code &outermost) {
 }
 
 // From outside the runtime's callbacks.
-// REQUIRES: lifecycle mutex held
-void interrupt_and_join(tw_runtime &rt) {
+void interrupt_and_join(tw_runtime &rt) TW_REQUIRES(rt.lifecycle_mutex) {
     interrupt(rt);
     wake_driver(rt);
     join(rt);
@@ -346,9 +344,9 @@ void destroy(tw_runtime &rt) {
         rt.driver->close(rt.driver_state);
     for_each_timeline(rt, []([[maybe_unused]] timeline &line) { TW_CHECKS(wheel_ends(&line.wheel)); });
     free_wall(rt);
-    pthread_mutex_destroy(&rt.wall_mutex);
-    pthread_mutex_destroy(&rt.components_mutex);
-    pthread_mutex_destroy(&rt.lifecycle_mutex);
+    rt.wall_mutex.destroy();
+    rt.components_mutex.destroy();
+    rt.lifecycle_mutex.destroy();
     registry::is_gone(rt);
     rt.~tw_runtime();
     std::free(&rt);

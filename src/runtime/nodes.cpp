@@ -60,17 +60,16 @@ template <class Place>
 
 // A node pending on the other timeline is cancelled first; otherwise this wheel would answer -EBUSY. Returns
 // 1 if it was pending there.
-// REQUIRES: wall_hold
-[[gnu::always_inline]] inline int leave_other(tw_runtime &rt, const timeline &line, tw_node *node) {
+[[gnu::always_inline]] inline int leave_other(tw_runtime &rt, const timeline &line, tw_node *node)
+    TW_REQUIRES(rt.wall_mutex) {
     timeline &now_on = timeline_of(rt, node);
     return &now_on != &line ? explain_wheel_error(tw_cancel(&now_on.wheel, node)) : 0;
 }
 
 // Arms a node on this timeline. Returns 1 if it was pending on either, else 0 or a negative errno.
-// REQUIRES: wall_hold
 template <class Place>
 [[gnu::always_inline]] inline int arm_on(tw_runtime &rt, timeline &line, tw_node *node, tick due,
-                                         deferred_wake &wake, Place place) {
+                                         deferred_wake &wake, Place place) TW_REQUIRES(rt.wall_mutex) {
     const int left = leave_other(rt, line, node);
     if (left < 0)
         return left;

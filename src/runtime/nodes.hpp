@@ -72,7 +72,7 @@ struct window {
     tick first, last;       // apart if there is slack
     std::int64_t deadline;  // rounds up to `first`, unless that is the present
 };
-// REQUIRES: wall_hold; for an absolute deadline on the wall clock, follow_wall was called
-window window_of(tw_runtime &rt, const tw_when &when);
+// REQUIRES: for an absolute deadline on the wall clock, follow_wall was called
+window window_of(tw_runtime &rt, const tw_when &when) TW_REQUIRES(rt.wall_mutex);
 
 }  // namespace tickwheel::runtime

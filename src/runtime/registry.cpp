@@ -28,9 +28,9 @@ struct known {
     known *next;
 };
 
-pthread_mutex_t registry_mutex = PTHREAD_MUTEX_INITIALIZER;
-known *runtimes = nullptr;
-std::uint64_t frees = 0;
+base::mutex registry_mutex = {PTHREAD_MUTEX_INITIALIZER};
+known *runtimes TW_GUARDED_BY(registry_mutex) = nullptr;
+std::uint64_t frees TW_GUARDED_BY(registry_mutex) = 0;
 constexpr std::uint64_t remembered = 64;  // freed runtimes
 
 // Counts changes of the registry; a thread that has found a runtime in it need not look again before the
@@ -43,16 +43,14 @@ struct {
 
 // --- the registry -------------------------------------------------------------------------------
 
-// REQUIRES: registry mutex held
-known *find(const tw_runtime *rt) {
+known *find(const tw_runtime *rt) TW_REQUIRES(registry_mutex) {
     known *it = runtimes;
     while (it != nullptr && it->rt != rt)
         it = it->next;
     return it;
 }
 
-// REQUIRES: registry mutex held
-known *find_forgettable() {
+known *find_forgettable() TW_REQUIRES(registry_mutex) {
     known *it = runtimes;
     while (it != nullptr && (it->state != life::freed || frees - it->freed_as < remembered))
         it = it->next;
@@ -60,8 +58,7 @@ known *find_forgettable() {
 }
 
 // Null if there is no memory.
-// REQUIRES: registry mutex held
-known *have(const tw_runtime *rt) {
+known *have(const tw_runtime *rt) TW_REQUIRES(registry_mutex) {
     if (known *const same = find(rt); same != nullptr)
         return same;
     if (known *const old = find_forgettable(); old != nullptr)
@@ -77,11 +74,11 @@ known *have(const tw_runtime *rt) {
 
 // --- fork ---------------------------------------------------------------------------------------
 
-void lock() { pthread_mutex_lock(&registry_mutex); }
-void unlock() { pthread_mutex_unlock(&registry_mutex); }
+void lock() TW_ACQUIRE(registry_mutex) { registry_mutex.lock(); }
+void unlock() TW_RELEASE(registry_mutex) { registry_mutex.unlock(); }
 
 // A thread that was freeing a runtime is not there in the child, which may free it.
-void unlock_in_child() {
+void unlock_in_child() TW_RELEASE(registry_mutex) {
     for (known *each = runtimes; each != nullptr; each = each->next)
         if (each->state == life::being_freed)
             each->state = life::live;
@@ -92,8 +89,8 @@ __attribute__((constructor)) void survive_forks() { pthread_atfork(lock, unlock,
 
 // --- complaints ---------------------------------------------------------------------------------
 
-// REQUIRES: registry mutex held. RELEASES: it
-[[noreturn]] void stop(const char *wrong, const tw_runtime *rt, const known *it, const void *by) {
+[[noreturn]] void stop(const char *wrong, const tw_runtime *rt, const known *it, const void *by)
+    TW_RELEASE(registry_mutex) {
     const void *const caller = tw_port_check_caller();
     const tw_port_fact facts[] = {{"it was made in", it != nullptr ? it->made_by : nullptr},
                                   {"it was freed in", it != nullptr ? it->freed_by : nullptr},
@@ -102,8 +99,7 @@ __attribute__((constructor)) void survive_forks() { pthread_atfork(lock, unlock,
     tw_port_check_stop(wrong, rt, facts, 3);
 }
 
-// REQUIRES: registry mutex held
-void stop_if_unknown(const known *it, const tw_runtime *rt, const void *by) {
+void stop_if_unknown(const known *it, const tw_runtime *rt, const void *by) TW_REQUIRES(registry_mutex) {
     if (it == nullptr)
         stop("there is no runtime at this address: it was never made, or freed long ago", rt, it, by);
 }
@@ -153,7 +149,7 @@ __attribute__((destructor)) void complain_at_exit() {
 
 // A program that stops because of a node may hold any lock, this one as well; then it does without the label.
 const char *label_on(const tw *wheel, unsigned label) {
-    if (pthread_mutex_trylock(&registry_mutex) != 0)
+    if (!registry_mutex.try_lock())
         return nullptr;
     const char *text = nullptr;
     for (const known *each = runtimes; each != nullptr; each = each->next)

@@ -25,7 +25,7 @@
 
 #include <tickwheel/runtime.h>
 
-#include "base/mutex_hold.hpp"
+#include "base/mutex.hpp"
 #include "meter.hpp"
 #include "no_thread_cancel.hpp"
 #include "on_stack.hpp"
@@ -85,7 +85,7 @@ struct tw_runtime {
     // (wall_hold), and every call on a record. No thread holds it while callbacks run.
     tickwheel::runtime::timeline steady;
     tickwheel::runtime::timeline *absolute = &steady;
-    pthread_mutex_t wall_mutex;
+    tickwheel::base::mutex wall_mutex;
     tickwheel::runtime::runtime_counters counters;
     tickwheel::runtime::sleep_begun measured_sleep;
     tickwheel::runtime::fire_meter meter;
@@ -114,14 +114,16 @@ struct tw_runtime {
     bool driver_is_open = false;
     std::atomic<std::uint32_t> sleep_number{0};  // see wake_driver
 
-    pthread_mutex_t lifecycle_mutex;  // makes starting and stopping one at a time
-    pthread_t thread;                 // valid while driven by it
+    tickwheel::base::mutex lifecycle_mutex;           // makes starting and stopping one at a time
+    pthread_t thread TW_GUARDED_BY(lifecycle_mutex);  // valid while driven by it
 
-    pthread_mutex_t components_mutex;
-    tickwheel::runtime::component *components = nullptr;  // what was made on it, newest first
-    std::uint64_t components_made = 0;
-    std::uint64_t walks = 0;                             // see for_each_component_once
-    tickwheel::runtime::component *unreached = nullptr;  // where the walk that is under way goes on
+    tickwheel::base::mutex components_mutex;
+    // What was made on it, newest first.
+    tickwheel::runtime::component *components TW_GUARDED_BY(components_mutex) = nullptr;
+    std::uint64_t components_made TW_GUARDED_BY(components_mutex) = 0;
+    std::uint64_t walks = 0;  // see for_each_component_once
+    // Where the walk that is under way goes on.
+    tickwheel::runtime::component *unreached TW_GUARDED_BY(components_mutex) = nullptr;
 
     // The component whose `settle` the firing thread calls before it fires more; usually none.
     // See ask_to_settle.
@@ -287,8 +289,7 @@ template <class Do> void for_each_timeline(tw_runtime &rt, Do what) {
 
 // The timeline that a node is, or was last, armed on. With one timeline the node is not read, as no
 // lock keeps another thread from arming it.
-// REQUIRES: wall_hold
-inline timeline &timeline_of(tw_runtime &rt, const tw_node *node) {
+inline timeline &timeline_of(tw_runtime &rt, const tw_node *node) TW_REQUIRES(rt.wall_mutex) {
     const auto names = [&](const timeline &line) {
         constexpr unsigned half = 4 * sizeof(std::uintptr_t);
         const auto address = reinterpret_cast<std::uintptr_t>(node);

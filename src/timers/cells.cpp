@@ -13,15 +13,14 @@ constinit std::uint32_t end_of_blocks = last_block;
 
 namespace {
 
-// All guarded by the process mutex.
-std::uint32_t next_block = 1;  // that was never taken
+std::uint32_t next_block TW_GUARDED_BY(runtime::process_mutex) = 1;  // that was never taken
 
 // Blocks that were given back, in the order in which that happened: a block, and with it its handles, is
 // used again as late as possible. They are linked by `stride`, which a block without owner has no use for.
-std::uint32_t first_free = 0, last_free = 0;
+std::uint32_t first_free TW_GUARDED_BY(runtime::process_mutex) = 0;
+std::uint32_t last_free TW_GUARDED_BY(runtime::process_mutex) = 0;
 
-// REQUIRES: process mutex held
-int add_leaf(std::uint32_t number) {
+int add_leaf(std::uint32_t number) TW_REQUIRES(runtime::process_mutex) {
     std::atomic<block *> &leaf = directory[number / blocks_of_leaf];
     if (leaf.load(std::memory_order_relaxed) != nullptr)
         return 0;

@@ -44,8 +44,8 @@ __attribute__((cold)) int what_else_it_is(const block &in, const record &timer, 
 }
 
 // Finds a live record (P11). With -ESTALE, `found` is the record that now has the cell.
-// REQUIRES: record lock held
-TW_INLINED inline int find(tw_handles &set, const block *in, tw_handle handle, record *&found) {
+TW_INLINED inline int find(tw_handles &set, const block *in, tw_handle handle, record *&found)
+    TW_REQUIRES(core::wheels_lock) {
     if (in == nullptr || !set.records->was_used(*in, cell_in(handle)))
         return runtime::refuse(-ENOENT, no_such_handle);
     found = &record_in(*in, cell_in(handle));
@@ -53,7 +53,7 @@ TW_INLINED inline int find(tw_handles &set, const block *in, tw_handle handle, r
     return is_it ? 0 : what_else_it_is(*in, *found, generation_in(handle));
 }
 
-TW_INLINED inline int find(tw_handles &set, tw_handle handle, record *&found) {
+TW_INLINED inline int find(tw_handles &set, tw_handle handle, record *&found) TW_REQUIRES(core::wheels_lock) {
     return find(set, block_in(set, handle), handle, found);
 }
 

@@ -12,7 +12,8 @@
 struct tw_keyed : tickwheel::timers::record_set {
     tickwheel::timers::key_table keys;
     std::uint32_t capacity;
-    tickwheel::timers::record *replaced;  // from `reserve` to `publish`: the record that loses its key
+    // From `reserve` to `publish`: the record that loses its key.
+    tickwheel::timers::record *replaced TW_GUARDED_BY(tickwheel::core::wheels_lock);
 };
 
 namespace {
@@ -33,8 +34,7 @@ bool has_key(record &timer, const tw_key &key) {
 }
 
 // Returns null if there is none.
-// REQUIRES: record lock held
-record *find(tw_keyed &set, std::uint32_t hash, const tw_key &key) {
+record *find(tw_keyed &set, std::uint32_t hash, const tw_key &key) TW_REQUIRES(core::wheels_lock) {
     const std::uint32_t cell =
         set.keys.find(hash, [&](std::uint32_t candidate) { return has_key(record_at(candidate), key); });
     return cell == key_table::none ? nullptr : &record_at(cell);
@@ -78,7 +78,7 @@ int make_copy(const tw_keyed &set, const tw_key &of, key_copy &copy) {
 }
 
 // A record that replaces another one takes over its room in the table.
-int reserve(record_set &set, record &timer) {
+int reserve(record_set &set, record &timer) TW_REQUIRES(core::wheels_lock) {
     auto &keyed = static_cast<tw_keyed &>(set);
     keyed.replaced = find(keyed, timer.rest->key_hash, key_of(timer));
     if (keyed.replaced != nullptr)
@@ -88,7 +88,7 @@ int reserve(record_set &set, record &timer) {
                    : keyed.keys.reserve_one();
 }
 
-record *publish(record_set &set, record &timer) {
+record *publish(record_set &set, record &timer) TW_REQUIRES(core::wheels_lock) {
     auto &keyed = static_cast<tw_keyed &>(set);
     if (keyed.replaced != nullptr)
         keyed.keys.erase(timer.rest->key_hash, keyed.replaced->number);
@@ -96,7 +96,7 @@ record *publish(record_set &set, record &timer) {
     return keyed.replaced;
 }
 
-void unpublish(record_set &set, record &timer) {
+void unpublish(record_set &set, record &timer) TW_REQUIRES(core::wheels_lock) {
     static_cast<tw_keyed &>(set).keys.erase(timer.rest->key_hash, timer.number);
 }
 
@@ -189,7 +189,8 @@ template <auto How> int move(tw_keyed *set, const tw_key &key, std::int64_t dela
         return error;
     prepared_move to(*set, delay);
     return with<record_guard>(*set, key, hash,
-                              [&](record &timer, record_guard &) { return (to.*How)(timer); });
+                              [&](record &timer, record_guard &)
+                                  TW_REQUIRES(core::wheels_lock) { return (to.*How)(timer); });
 }
 
 }  // namespace
@@ -206,20 +207,22 @@ TW_API int tw_keyed_again(tw_keyed *keyed, tw_key key) { return move<&prepared_m
 
 TW_API int tw_keyed_remove(tw_keyed *keyed, tw_key key) {
     return with<record_lock>(keyed, key,
-                             [keyed](record &timer, record_lock &lock) { return end(*keyed, timer, lock); });
+                             [keyed](record &timer, record_lock &lock)
+                                 TW_YIELDS(core::wheels_lock) { return end(*keyed, timer, lock); });
 }
 
 TW_API int tw_keyed_remove_wait(tw_keyed *keyed, tw_key key) {
-    return with<record_lock>(keyed, key, [keyed](record &timer, record_lock &lock) {
-        const std::uint32_t generation = timer.generation;
-        const int prevented = end(*keyed, timer, lock);
-        wait_until_over(*keyed, timer, generation, lock);
-        return prevented;
-    });
+    return with<record_lock>(keyed, key,
+                             [keyed](record &timer, record_lock &lock) TW_YIELDS(core::wheels_lock) {
+                                 const std::uint32_t generation = timer.generation;
+                                 const int prevented = end(*keyed, timer, lock);
+                                 wait_until_over(*keyed, timer, generation, lock);
+                                 return prevented;
+                             });
 }
 
 TW_API int tw_keyed_get(tw_keyed *keyed, tw_key key, tw_keyed_timer *timer) {
-    return with<record_guard>(keyed, key, [=](record &found, record_guard &) {
+    return with<record_guard>(keyed, key, [=](record &found, record_guard &) TW_REQUIRES(core::wheels_lock) {
         if (timer != nullptr)
             *timer = {remaining(*keyed, found), found.rest->arg};
         return 0;

@@ -45,8 +45,7 @@ namespace {
 
 // S2. The argument and the key are taken out of the record before the lock is released. If
 // another thread forks while `drop` runs, the child finds a record with nothing left to drop.
-// RELEASES AND REACQUIRES: record lock
-void give_back_rest_of(record_set &set, record &timer, record_lock &lock) {
+void give_back_rest_of(record_set &set, record &timer, record_lock &lock) TW_YIELDS(core::wheels_lock) {
     record_rest &rest = *timer.rest;
     unsigned char *const key = long_key_of(timer);
     void (*const drop)(void *) = rest.drop;
@@ -106,8 +105,8 @@ bool has_still_to_fire(const record_set &set, record &timer) {
 namespace {
 
 // Asks the user's schedule for the next deadline, and arms the record for it.
-// RELEASES AND REACQUIRES: record lock
-void ask_next(record_set &set, record &timer, std::int64_t due, record_lock &lock) {
+void ask_next(record_set &set, record &timer, std::int64_t due, record_lock &lock)
+    TW_YIELDS(core::wheels_lock) {
     std::int64_t deadline;
     {
         const user_call unlocked(set, timer, lock);
@@ -124,8 +123,8 @@ void ask_next(record_set &set, record &timer, std::int64_t due, record_lock &loc
 //
 // If the callback has forked and this is the child, the callback counts as not returned: the
 // child's runtime is inert, and revival ends the record (P13).
-// RELEASES AND REACQUIRES: record lock
-void after_fire(record_set &set, record &timer, std::int64_t due, record_lock &lock) {
+void after_fire(record_set &set, record &timer, std::int64_t due, record_lock &lock)
+    TW_YIELDS(core::wheels_lock) {
     const std::atomic<bool> &forked = set.rt->forked;
     if (forked.load(std::memory_order_relaxed))
         return;
@@ -147,7 +146,8 @@ tw_event event_of(const record_set &set, const record &timer, const tw_key &key,
 
 // Arms a periodic record that fires for its next tick, before its callback runs. Returns false if this fire
 // is its last.
-bool arm_again(record_space &space, record &timer, runtime::tick present, runtime::tick &overruns) {
+bool arm_again(record_space &space, record &timer, runtime::tick present, runtime::tick &overruns)
+    TW_REQUIRES(core::wheels_lock) {
     struct {
         runtime::tick expiry, period;
         std::uint32_t part;
@@ -165,7 +165,7 @@ bool arm_again(record_space &space, record &timer, runtime::tick present, runtim
 
 // The fire has a reference to the set until a worker has run or discarded it.
 void fire_on_worker(record_set &set, record &timer, std::int64_t due, std::uint64_t overruns,
-                    record_lock &lock) {
+                    record_lock &lock) TW_YIELDS(core::wheels_lock) {
     set.references.fetch_add(1, std::memory_order_relaxed);
     const bool skips = timer.rest->missed != TW_BURST;  // a one-shot timer has TW_BURST
     const workers::enqueued result = workers::enqueue(worker_part_of(timer).runnable, skips, due, overruns);
@@ -186,8 +186,7 @@ bool calls_more(const record &fired) {
 
 // Ends the fire that is going on; in a child that the callback has forked, there is none. The meter pauses,
 // so that the time of `next` and `drop` does not count for the next callback.
-// RELEASES AND REACQUIRES: wheels' lock
-void end_fire(record_space &space) {
+void end_fire(record_space &space) TW_YIELDS(core::wheels_lock) {
     record *const fired = space.fired;
     space.fired = nullptr;
     if (fired == nullptr)
@@ -198,16 +197,14 @@ void end_fire(record_space &space) {
     after_fire(*space.fired_in, *fired, space.fired_due, lock);
 }
 
-// RELEASES AND REACQUIRES: wheels' lock
-void let_others_in(record_space &space) {
+void let_others_in(record_space &space) TW_YIELDS(core::wheels_lock) {
     core::unlock(space.wheels);
     core::lock(space.wheels);
 }
 
 // P7: no lock is held while the callback runs.
-// RELEASES AND REACQUIRES: wheels' lock
-void call_here(record_space &space, record_set &set, record &timer, std::int64_t due,
-               std::uint64_t overruns) {
+void call_here(record_space &space, record_set &set, record &timer, std::int64_t due, std::uint64_t overruns)
+    TW_YIELDS(core::wheels_lock) {
     space.fired = &timer;
     space.fired_in = &set;
     space.fired_due = due;
@@ -265,7 +262,8 @@ void fire_record(core::timing *fired, runtime::tick present, void *arg) {
 
 namespace {
 
-void end_run(record_set &set, record &timer, std::int64_t due, record_lock &lock) {
+void end_run(record_set &set, record &timer, std::int64_t due, record_lock &lock)
+    TW_YIELDS(core::wheels_lock) {
     --worker_part_of(timer).begun;
     after_fire(set, timer, due, lock);
 }
@@ -276,9 +274,10 @@ void release_after_run(record_set &set) {
 }
 
 // Calls the callback on a worker. If an exception passes, left() is called on its way out, with the lock
-// held. RELEASES AND REACQUIRES: record lock
+// held.
 template <class Left>
-void call(record_set &set, record &timer, std::int64_t due, record_lock &lock, Left left) {
+void call(record_set &set, record &timer, std::int64_t due, record_lock &lock, Left left)
+    TW_YIELDS(core::wheels_lock) {
     const tw_key key = key_in(set, timer);
     const tw_event event = event_of(set, timer, key, due, tw_runtime_overruns(set.rt));
     void *const arg = arg_of(timer);
@@ -306,7 +305,7 @@ void run(tw_runnable &runnable) {
         if (is_drained(set, timer))
             take_back_last(timer);
         if (is_live(timer) && !is_drained(set, timer))
-            call(set, timer, due, lock, [&] {
+            call(set, timer, due, lock, [&]() TW_RELEASE(core::wheels_lock) {
                 end_run(set, timer, due, lock);
                 lock.unlock();
                 release_after_run(set);

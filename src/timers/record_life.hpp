@@ -38,13 +38,13 @@ class inside_record : runtime::on_stack<inside_record> {
 };
 
 // While it lives, the record lock is released and this thread calls one of the user's functions.
-class user_call {
+class TW_SCOPED_CAPABILITY user_call {
   public:
-    user_call(record_set &set, record &timer, record_lock &lock)
+    user_call(record_set &set, record &timer, record_lock &lock) TW_RELEASE(core::wheels_lock)
         : lock_(lock), inside_(*set.rt, lock), inside_record_(set, timer) {
         lock_.unlock();
     }
-    ~user_call() { lock_.lock(); }
+    ~user_call() TW_RELEASE() { lock_.lock(); }
     user_call(const user_call &) = delete;
     user_call &operator=(const user_call &) = delete;
 
@@ -56,48 +56,42 @@ class user_call {
 };
 
 // Wakes the threads that wait until a run ends or a record is over.
-// REQUIRES: record lock held
-void wake_waiting(record_space &space);
-inline void announce_progress(record_space &space) {
+void wake_waiting(record_space &space) TW_REQUIRES(core::wheels_lock);
+inline void announce_progress(record_space &space) TW_REQUIRES(core::wheels_lock) {
     if (space.waiting != 0) [[unlikely]]
         wake_waiting(space);
 }
 
-// RELEASES AND REACQUIRES: record lock
-void wait_for_progress(record_space &space, record_lock &lock);
+void wait_for_progress(record_space &space, record_lock &lock) TW_YIELDS(core::wheels_lock);
 
 // Arms a record for a tick of its clock.
-// REQUIRES: record lock held, the record is not armed
-inline void arm(record_space &space, record &timer, runtime::tick due) {
+// REQUIRES: the record is not armed
+inline void arm(record_space &space, record &timer, runtime::tick due) TW_REQUIRES(core::wheels_lock) {
     core::arm_record(wheel_of(space, timer), timer.timing, due);
 }
 
 // Takes it off the wheel, if it is there.
-// REQUIRES: record lock held
-inline void disarm(record_space &space, record &timer) {
+inline void disarm(record_space &space, record &timer) TW_REQUIRES(core::wheels_lock) {
     if (core::is_armed(timer.timing))
         core::disarm_record(wheel_of(space, timer), timer.timing);
 }
 
 // Counts a fire if a call has prevented it.
-// REQUIRES: record lock held
-inline void count_cancelled(record_space &space, const record &timer, bool prevented) {
+inline void count_cancelled(record_space &space, const record &timer, bool prevented)
+    TW_REQUIRES(core::wheels_lock) {
     if (prevented)
         core::count_cancelled(&space.rt->steady.wheel, timer.label, 1);
 }
 
 // The core::record_caller of the wheels. Fires a record that the wheel has just taken off; or, if `fired` is
 // null, ends the fire that an exception has left.
-// RELEASES AND REACQUIRES: wheels' lock
-void fire_record(core::timing *fired, runtime::tick present, void *arg);
+void fire_record(core::timing *fired, runtime::tick present, void *arg) TW_YIELDS(core::wheels_lock);
 
 // Ends a live record: its handle or key finds it no more, and no further callback begins.
-// REQUIRES: record lock held
-void retire(record_set &set, record &timer);
+void retire(record_set &set, record &timer) TW_REQUIRES(core::wheels_lock);
 
 // Frees the cell of an ended record that has nothing left to give back; `in` is the block of the cell.
-// REQUIRES: record lock held
-inline void free_record(record_set &set, record &timer, const block &in) {
+inline void free_record(record_set &set, record &timer, const block &in) TW_REQUIRES(core::wheels_lock) {
     assert(set.count > 0 && !core::is_armed(timer.timing));
     set.records->give_back(timer, in);
     if (--set.count == 0)
@@ -106,8 +100,7 @@ inline void free_record(record_set &set, record &timer, const block &in) {
 }
 
 // `end` for a record without a rest: it calls none of the user's functions.
-// REQUIRES: record lock held
-inline int end_bare(record_set &set, record &timer, const block &in) {
+inline int end_bare(record_set &set, record &timer, const block &in) TW_REQUIRES(core::wheels_lock) {
     const bool prevented = timer.state == record_state::live;
     disarm(*set.space, timer);
     timer.state = record_state::ended;
@@ -118,25 +111,23 @@ inline int end_bare(record_set &set, record &timer, const block &in) {
 }
 
 // Drops the argument of an ended record without uses, and frees its cell.
-// RELEASES AND REACQUIRES: record lock
-void finish(record_set &set, record &timer, record_lock &lock);
+void finish(record_set &set, record &timer, record_lock &lock) TW_YIELDS(core::wheels_lock);
 
 // Called when a use has ended: finishes the record if that was the last one, and nothing else is to come.
-// RELEASES AND REACQUIRES: record lock
-void finish_if_over(record_set &set, record &timer, record_lock &lock);
+void finish_if_over(record_set &set, record &timer, record_lock &lock) TW_YIELDS(core::wheels_lock);
 
 // Takes the fires that wait for a worker off its queue.
-// REQUIRES: record lock held
-void withdraw_fires(record_set &set, record &timer);
+void withdraw_fires(record_set &set, record &timer) TW_REQUIRES(core::wheels_lock);
 
 // True if ending a live record prevents a fire. To be called after disarm() and withdraw_fires().
-// REQUIRES: record lock held
-bool has_still_to_fire(const record_set &set, record &timer);
+bool has_still_to_fire(const record_set &set, record &timer) TW_REQUIRES(core::wheels_lock);
 
 // Gives up so many references to a set. The last one frees its memory.
 void release_references(record_set &set, std::uint32_t times);
 
-inline bool is_drained(const record_set &set, const record &timer) { return timer.epoch != set.epoch; }
+inline bool is_drained(const record_set &set, const record &timer) TW_REQUIRES(core::wheels_lock) {
+    return timer.epoch != set.epoch;
+}
 
 // How workers run a record.
 extern const tw_runnable_hooks record_hooks;

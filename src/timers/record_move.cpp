@@ -14,7 +14,8 @@ int refuse_busy(const record &timer) {
 }
 
 // The tick of a delay from a reading of the steady clock, on the record's own timeline.
-runtime::tick tick_after(record_set &set, const record &timer, std::int64_t reading, std::int64_t delay) {
+runtime::tick tick_after(record_set &set, const record &timer, std::int64_t reading, std::int64_t delay)
+    TW_REQUIRES(core::wheels_lock) {
     record_space &space = *set.space;
     const runtime::timeline &line = line_of(space, timer);
     return line.tick_after(timer.is_on_wall ? space.wall_reading : reading, delay) - line.set_back;

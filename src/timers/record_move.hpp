@@ -19,19 +19,19 @@ class prepared_move {
           due_(set.rt->steady.tick_once_after(reading_, delay)), wake_(*set.rt) {}
 
     // move: to the delay from now. postpone: the same, but never earlier. again: to the record's own delay
-    // from now. Return 0 or a negative errno. REQUIRES: record lock held
-    TW_INLINED int move(record &timer) {
+    // from now. Return 0 or a negative errno.
+    TW_INLINED int move(record &timer) TW_REQUIRES(core::wheels_lock) {
         if (!is_usual(timer)) [[unlikely]]
             return move_any(timer, delay_);
         timer.delay = delay_;
         return move_to(timer, due_);
     }
-    TW_INLINED int postpone(record &timer) {
+    TW_INLINED int postpone(record &timer) TW_REQUIRES(core::wheels_lock) {
         if (!is_usual(timer)) [[unlikely]]
             return postpone_any(timer);
         return due_ <= timer.timing.due ? 0 : move_to(timer, due_);
     }
-    TW_INLINED int again(record &timer) {
+    TW_INLINED int again(record &timer) TW_REQUIRES(core::wheels_lock) {
         if (!is_usual(timer) || timer.delay < 0) [[unlikely]]
             return again_any(timer);
         return move_to(timer, set_.rt->steady.tick_once_after(reading_, timer.delay));
@@ -43,17 +43,17 @@ class prepared_move {
         return core::is_armed(timer.timing) && !timer.is_on_wall && !is_periodic(timer);
     }
 
-    TW_INLINED int move_to(record &timer, runtime::tick due) {
+    TW_INLINED int move_to(record &timer, runtime::tick due) TW_REQUIRES(core::wheels_lock) {
         runtime::timeline &line = set_.rt->steady;
         core::move_record(&line.wheel, timer.timing, due);
         wake_.note(line.note_armed(due));
         return 0;
     }
 
-    int move_any(record &timer, std::int64_t delay);
-    int postpone_any(record &timer);
-    int again_any(record &timer);
-    void move_on_its_line(record &timer, runtime::tick due);
+    int move_any(record &timer, std::int64_t delay) TW_REQUIRES(core::wheels_lock);
+    int postpone_any(record &timer) TW_REQUIRES(core::wheels_lock);
+    int again_any(record &timer) TW_REQUIRES(core::wheels_lock);
+    void move_on_its_line(record &timer, runtime::tick due) TW_REQUIRES(core::wheels_lock);
 
     record_set &set_;
     const std::int64_t reading_;  // of the steady clock
@@ -62,7 +62,6 @@ class prepared_move {
     runtime::deferred_wake wake_;
 };
 
-// REQUIRES: record lock held
-std::int64_t remaining(const record_set &set, const record &timer);
+std::int64_t remaining(const record_set &set, const record &timer) TW_REQUIRES(core::wheels_lock);
 
 }  // namespace tickwheel::timers

@@ -23,13 +23,15 @@ namespace {
 bool is_older(const record &timer, std::uint8_t epoch) { return ((timer.epoch - epoch) & 0x7f) >= 0x40; }
 
 // Still set if the drain 64 epochs before the next one goes on.
-std::uint64_t bit_of_next_drain(const record_set &set) { return std::uint64_t{1} << ((set.epoch + 1) & 63); }
+std::uint64_t bit_of_next_drain(const record_set &set) TW_REQUIRES(core::wheels_lock) {
+    return std::uint64_t{1} << ((set.epoch + 1) & 63);
+}
 
 bool is_in_use(const record &timer) { return is_live(timer) || timer.state == record_state::ended; }
 
 // Calls the visitor's function. The record has a use meanwhile, which keeps it.
-// RELEASES AND REACQUIRES: record lock
-void visit(record_set &set, record &timer, const record_visitor &visitor, record_lock &lock) {
+void visit(record_set &set, record &timer, const record_visitor &visitor, record_lock &lock)
+    TW_YIELDS(core::wheels_lock) {
     if (visitor.by_key == nullptr && visitor.by_handle == nullptr)
         return;
     const tw_key key = key_in(set, timer);
@@ -44,12 +46,12 @@ void visit(record_set &set, record &timer, const record_visitor &visitor, record
 
 // Keeps a record while it is visited, as a run that has begun would. If a call ends the record meanwhile, it
 // leaves `finish` to the visit. To the child of a fork the argument is in use.
-void hold(record_set &set, record &timer) {
+void hold(record_set &set, record &timer) TW_REQUIRES(core::wheels_lock) {
     ++timer.uses;
     if (set.workers != nullptr)
         ++worker_part_of(timer).begun;
 }
-void let_go(record_set &set, record &timer) {
+void let_go(record_set &set, record &timer) TW_REQUIRES(core::wheels_lock) {
     --timer.uses;
     if (set.workers != nullptr)
         --worker_part_of(timer).begun;
@@ -59,8 +61,8 @@ void let_go(record_set &set, record &timer) {
 // Ends a record, and returns true if it still had to fire. Waits for the runs that have begun,
 // because they began before the drain. The lock is released meanwhile, so another call may end
 // the record, which is then waited for as well.
-// RELEASES AND REACQUIRES: record lock
-bool drain_record(record_set &set, record &timer, const record_visitor &visitor, record_lock &lock) {
+bool drain_record(record_set &set, record &timer, const record_visitor &visitor, record_lock &lock)
+    TW_YIELDS(core::wheels_lock) {
     const std::uint32_t generation = timer.generation;
     if (is_live(timer)) {
         disarm(*set.space, timer);
@@ -213,6 +215,7 @@ void end_all(runtime::component &base) {
 
 void begin_in_child(runtime::component &base) {
     record_set &set = static_cast<record_set &>(base);
+    core::assume_locked();  // no other thread is here
     set.drains = 0;
     set.closing = false;
     set.references.store(1, std::memory_order_relaxed);
@@ -232,8 +235,7 @@ constexpr runtime::component_hooks set_hooks = {
 namespace {
 
 // The set of this number, or else the next one. Null if there is none.
-// REQUIRES: components mutex held
-record_set *set_from(const tw_runtime &rt, std::uint64_t number) {
+record_set *set_from(const tw_runtime &rt, std::uint64_t number) TW_REQUIRES(rt.components_mutex) {
     record_set *found = nullptr;  // the list begins with the highest number
     for (runtime::component *each = rt.components; each != nullptr && each->number >= number;
          each = each->next)
@@ -244,8 +246,8 @@ record_set *set_from(const tw_runtime &rt, std::uint64_t number) {
 
 // Looks at some cells for an armed record. Null if there is none among them; then *is_end says whether they
 // were the last.
-// REQUIRES: record lock held
-record *armed_from(const record_set &set, std::uint32_t &number, std::uint32_t end, bool *is_end) {
+record *armed_from(const record_set &set, std::uint32_t &number, std::uint32_t end, bool *is_end)
+    TW_REQUIRES(core::wheels_lock) {
     for (unsigned looks = 0; looks < cells_of_block; ++looks, ++number) {
         *is_end = number >= end;
         if (*is_end)
@@ -277,12 +279,12 @@ met_record meet(record_set &set, const record &timer) {
 // until the visit is over.
 bool visit_next(tw_runtime &rt, walk_position &at, void (*visit)(const met_record &, void *), void *arg) {
     for (;;) {
-        pthread_mutex_lock(&rt.components_mutex);
+        rt.components_mutex.lock();
         if (at.last_set == 0 && rt.components != nullptr)
             at.last_set = rt.components->number;
         record_set *const set = set_from(rt, at.set);
         if (set == nullptr || set->number > at.last_set) {
-            pthread_mutex_unlock(&rt.components_mutex);
+            rt.components_mutex.unlock();
             return false;
         }
         record_lock lock(*set->space);
@@ -292,7 +294,7 @@ bool visit_next(tw_runtime &rt, walk_position &at, void (*visit)(const met_recor
         record *const timer = armed_from(*set, at.record, at.end, &is_end);
         if (timer != nullptr)
             hold(*set, *timer);
-        pthread_mutex_unlock(&rt.components_mutex);
+        rt.components_mutex.unlock();
         if (timer != nullptr) {
             ++at.record;
             {
@@ -359,7 +361,6 @@ int allocate_all(record_set &set, std::uint32_t capacity) {
 
 }  // namespace
 
-// RELEASES AND REACQUIRES: record lock
 int grow(record_set &set, bool to_limit) {
     record_space &space = *set.space;
     growth next;

@@ -36,7 +36,7 @@ struct lookup_hooks {
     // Frees the lookup, when the set has no records any more; also after `open` has failed.
     void (*close)(record_set &);
 
-    // REQUIRES: record lock held, of all that follow
+    // These follow with the record lock held.
     // Makes room for a record that has its key. Returns 0, -ENOMEM or -ENOSPC.
     int (*reserve)(record_set &, record &);
     // Makes the record known, after `reserve`. Returns the record that it replaces, or null.
@@ -71,11 +71,12 @@ struct record_set : runtime::component {
     std::size_t storage;
     std::uint8_t label;  // of records that bring none of their own
 
-    // Guarded by the record lock.
-    bool closing;          // no record can be started any more
-    std::uint8_t epoch;    // of 7 bits; records of former epochs are being drained, and do not fire
-    std::uint64_t drains;  // bit n: a drain with an epoch of n modulo 64 is going on
-    std::uint32_t count;
+    bool closing TW_GUARDED_BY(core::wheels_lock);  // no record can be started any more
+    // Of 7 bits; records of former epochs are being drained, and do not fire.
+    std::uint8_t epoch TW_GUARDED_BY(core::wheels_lock);
+    // Bit n: a drain with an epoch of n modulo 64 is going on.
+    std::uint64_t drains TW_GUARDED_BY(core::wheels_lock);
+    std::uint32_t count TW_GUARDED_BY(core::wheels_lock);
 
     std::atomic<std::uint32_t> references;  // of the owner and of fires on workers; the last frees the set
 };
@@ -128,8 +129,7 @@ int make_set(Set **made, tw_runtime *rt, const set_options &options, const looku
 
 // Allocates more cells for a set, without the lock; see record_store::plan. If another thread has been
 // faster, its result is used and this one freed. Returns 0, -ENOMEM or -EMFILE.
-// RELEASES AND REACQUIRES: record lock
-int grow(record_set &set, bool to_limit = false);
+int grow(record_set &set, bool to_limit = false) TW_YIELDS(core::wheels_lock);
 
 // Ends every record and frees the set, which may be null. -EBUSY from inside one of its
 // callbacks.
@@ -196,18 +196,16 @@ int start_every(record_set &set, std::int64_t period, const tw_missed &missed, t
 // --- calls on a live record --------------------------------------------------------------
 
 // Returns 1 if this prevented a fire, else 0.
-// RELEASES AND REACQUIRES: record lock
-int end(record_set &set, record &timer, record_lock &lock);
+int end(record_set &set, record &timer, record_lock &lock) TW_YIELDS(core::wheels_lock);
 
 // Arms a live record for a deadline on the absolute timeline, as the user's schedule (`next`) asks. Returns
 // false if the runtime is closed.
-// REQUIRES: record lock held
-bool arm_at(record_set &set, record &timer, std::int64_t deadline);
+bool arm_at(record_set &set, record &timer, std::int64_t deadline) TW_REQUIRES(core::wheels_lock);
 
 // Returns once the record that had this generation of the cell is over; at once from inside
 // one of its callbacks.
-// RELEASES AND REACQUIRES: record lock
-void wait_until_over(record_set &set, record &timer, std::uint32_t generation, record_lock &lock);
+void wait_until_over(record_set &set, record &timer, std::uint32_t generation, record_lock &lock)
+    TW_YIELDS(core::wheels_lock);
 
 // Points into the record: valid until that is over.
 // REQUIRES: the set has keys

@@ -12,7 +12,8 @@ namespace tickwheel::timers {
 
 // --- the lock ---------------------------------------------------------------------------
 
-void lock_slowly(record_space &space) {
+// Unchecked: takes `wall_mutex` as well, which clang does not count as a part of the record lock.
+void lock_slowly(record_space &space) TW_UNCHECKED_LOCKING {
     tw_runtime &rt = *space.rt;
     runtime::wall_hold::lock(rt);
     const std::int64_t reading = runtime::has_wall(rt) ? runtime::follow_wall(rt) : 0;
@@ -26,12 +27,12 @@ void unlock_slowly(record_space &space) {
     space.has_wall_mutex = false;
     core::unlock(space.wheels);
     if (has_wall_mutex)
-        pthread_mutex_unlock(&space.rt->wall_mutex);
+        pthread_mutex_unlock(&space.rt->wall_mutex.native);
 }
 
 void record_lock::release_wall() {
     space_.has_wall_mutex = false;
-    pthread_mutex_unlock(&space_.rt->wall_mutex);
+    pthread_mutex_unlock(&space_.rt->wall_mutex.native);
 }
 
 // --- as a component of its runtime ---------------------------------------------------------
@@ -43,12 +44,14 @@ record_space &space_in(runtime::component &base) { return static_cast<record_spa
 // The child has no other threads, so none waits, and the fire that another thread was in is over. A callback
 // that has forked finds the runtime marked when it returns.
 void begin_in_child(runtime::component &base) {
+    core::assume_locked();  // no other thread is here
     space_in(base).waiting = 0;
     space_in(base).fired = nullptr;
 }
 
 void destroy(runtime::component &base) {
     remove_component(base);
+    core::assume_locked();  // no other thread knows the space
     space_in(base).memory.free_all();
     std::free(&base);
 }
@@ -75,8 +78,7 @@ void *allocate(const tw_runtime &rt) {
 }
 
 // With the wall's mutex, so that no other thread sets the wheel back while this one reads the offset.
-// REQUIRES: components mutex held
-record_space *make(tw_runtime &rt, void *memory) {
+record_space *make(tw_runtime &rt, void *memory) TW_REQUIRES(rt.components_mutex) {
     auto *const space = new (memory) record_space{};  // cppcheck-suppress legacyUninitvar
     char *logs = static_cast<char *>(memory) + size_of_space;
     const runtime::wall_hold hold(rt);

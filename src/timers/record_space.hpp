@@ -17,8 +17,7 @@
 
 namespace tickwheel::timers {
 
-// A component. It is made before the first set, and so destroyed after the last one. Guarded by the record
-// lock, except what is fixed.
+// A component. It is made before the first set, and so destroyed after the last one.
 //
 // Invariants
 //   E1  There are chunks for the entries of all cells: chunk_count >= chunks_for(cells). So arming never
@@ -28,32 +27,34 @@ struct record_space : runtime::component {
     core::wheel_lock wheels;  // fixed
     bool is_plain;            // fixed: no wall timeline, and no tool observes the lock
 
-    bool has_wall_mutex;        // the holder of the lock has `wall_mutex`
-    std::int64_t wall_reading;  // that the holder has followed; valid if has_wall_mutex
+    bool has_wall_mutex TW_GUARDED_BY(core::wheels_lock);  // the holder of the lock has `wall_mutex`
+    // That the holder has followed; valid if has_wall_mutex.
+    std::int64_t wall_reading TW_GUARDED_BY(core::wheels_lock);
 
-    std::uint32_t waiting;   // threads in wait_for_progress
-    std::uint32_t progress;  // the word they sleep on; counts the progress of any record
-    std::size_t cells;       // that have memory, in all stores
-    std::size_t chunk_count;
-    core::record_memory entries;
-    spare_memory memory;
+    std::uint32_t waiting TW_GUARDED_BY(core::wheels_lock);  // threads in wait_for_progress
+    // The word they sleep on; counts the progress of any record.
+    std::uint32_t progress TW_GUARDED_BY(core::wheels_lock);
+    std::size_t cells TW_GUARDED_BY(core::wheels_lock);  // that have memory, in all stores
+    std::size_t chunk_count TW_GUARDED_BY(core::wheels_lock);
+    core::record_memory entries;  // guarded by the same lock
+    spare_memory memory TW_GUARDED_BY(core::wheels_lock);
 
     // The fire that is going on, on the firing thread; null if none.
-    record *fired;
-    record_set *fired_in;
-    std::int64_t fired_due;
+    record *fired TW_GUARDED_BY(core::wheels_lock);
+    record_set *fired_in TW_GUARDED_BY(core::wheels_lock);
+    std::int64_t fired_due TW_GUARDED_BY(core::wheels_lock);
 };
 
-// Take and release the record lock.
-void lock_slowly(record_space &space);
-void unlock_slowly(record_space &space);
-inline void lock(record_space &space) {
+// Take and release the record lock. Unchecked: clang knows no ports.
+void lock_slowly(record_space &space) TW_ACQUIRE(core::wheels_lock);
+void unlock_slowly(record_space &space) TW_RELEASE(core::wheels_lock);
+inline void lock(record_space &space) TW_ACQUIRE(core::wheels_lock) TW_UNCHECKED_LOCKING {
     if (space.is_plain) [[likely]]
         tw_port_lock(space.wheels.word);
     else
         lock_slowly(space);
 }
-inline void unlock(record_space &space) {
+inline void unlock(record_space &space) TW_RELEASE(core::wheels_lock) TW_UNCHECKED_LOCKING {
     if (space.is_plain) [[likely]]
         tw_port_unlock(space.wheels.word);
     else
@@ -61,10 +62,10 @@ inline void unlock(record_space &space) {
 }
 
 // Holds the record lock during a call that runs none of the user's functions.
-class record_guard {
+class TW_SCOPED_CAPABILITY record_guard {
   public:
-    explicit record_guard(record_space &space) : space_(space) { lock(space); }
-    ~record_guard() { unlock(space_); }
+    explicit record_guard(record_space &space) TW_ACQUIRE(core::wheels_lock) : space_(space) { lock(space); }
+    ~record_guard() TW_RELEASE() { unlock(space_); }
     record_guard(const record_guard &) = delete;
     record_guard &operator=(const record_guard &) = delete;
 
@@ -74,10 +75,12 @@ class record_guard {
 
 // Holds it during a call or run that may call the user's functions, which run unlocked. If one of them frees
 // the runtime, the destructor unlocks first and then does the freeing.
-class record_lock : public runtime::end_of_call {
+class TW_SCOPED_CAPABILITY record_lock : public runtime::end_of_call {
   public:
-    explicit record_lock(record_space &space) : space_(space), is_lent_(false) { lock(); }
-    ~record_lock() {
+    explicit record_lock(record_space &space) TW_ACQUIRE(core::wheels_lock) : space_(space), is_lent_(false) {
+        lock();
+    }
+    ~record_lock() TW_RELEASE() {
         if (!is_lent_)
             unlock();
         else if (space_.has_wall_mutex) [[unlikely]]
@@ -86,15 +89,15 @@ class record_lock : public runtime::end_of_call {
     record_lock(const record_lock &) = delete;
     record_lock &operator=(const record_lock &) = delete;
 
-    void lock() { timers::lock(space_); }
-    void unlock() { timers::unlock(space_); }
+    void lock() TW_ACQUIRE(core::wheels_lock) { timers::lock(space_); }
+    void unlock() TW_RELEASE(core::wheels_lock) { timers::unlock(space_); }
 
   protected:
     enum class how { lent };
     record_lock(record_space &space, how) : space_(space), is_lent_(true) {}
 
   private:
-    void release_wall();
+    void release_wall() TW_REQUIRES(core::wheels_lock);
 
     record_space &space_;
     const bool is_lent_;
@@ -103,7 +106,7 @@ class record_lock : public runtime::end_of_call {
 // The same for a fire. The wheel lends its lock and gets it back at the end, held.
 class fire_lock : public record_lock {
   public:
-    explicit fire_lock(record_space &space) : record_lock(space, how::lent) {}
+    explicit fire_lock(record_space &space) TW_REQUIRES(core::wheels_lock) : record_lock(space, how::lent) {}
 };
 
 // The space of a runtime, made if there is none yet. Returns 0 or -ENOMEM.
@@ -118,7 +121,6 @@ inline tw *wheel_of(record_space &space, const record &of) { return &line_of(spa
 std::size_t chunks_for(const record_space &space, std::size_t cells);
 
 // Adds the chunks of a growth.
-// REQUIRES: record lock held
-void add_chunks(record_space &space, growth &with);
+void add_chunks(record_space &space, growth &with) TW_REQUIRES(core::wheels_lock);
 
 }  // namespace tickwheel::timers

@@ -29,15 +29,14 @@ const char *what_is_wrong_with(const record_set &set, const tw_when *when, const
     return runtime::what_is_wrong(*set.rt, *when);
 }
 
-int check_open(const record_set &set) {
+int check_open(const record_set &set) TW_REQUIRES(core::wheels_lock) {
     if (set.closing)
         return runtime::refuse(-EPERM, "the set is being freed");
     return set.rt->closed.load(std::memory_order_relaxed);
 }
 
 // Takes a cell of a set that is open, growing the store if need be. The set may be closed while it grows.
-// RELEASES AND REACQUIRES: record lock
-TW_INLINED inline int take_record(record_set &set, record *&taken) {
+TW_INLINED inline int take_record(record_set &set, record *&taken) TW_YIELDS(core::wheels_lock) {
     for (;;) {
         if (const int error = check_open(set); error != 0)
             return error;
@@ -54,8 +53,7 @@ TW_INLINED inline int take_record(record_set &set, record *&taken) {
 }
 
 // Takes a rest for a record of a set that has none in its cells. P8: as grow.
-// RELEASES AND REACQUIRES: record lock
-int take_rest(record_set &set, record &timer, record_lock &lock) {
+int take_rest(record_set &set, record &timer, record_lock &lock) TW_YIELDS(core::wheels_lock) {
     record_rest *taken;
     while ((taken = set.space->memory.take_rest()) == nullptr) {
         lock.unlock();
@@ -89,9 +87,8 @@ bool needs_rest(const tw_when *when, const tw_task &task) {
 }
 
 // Fills in what a plain record does not have.
-// RELEASES AND REACQUIRES: record lock
 int fill_rest(record_set &set, record &timer, const tw_when *when, const tw_task &task, key_copy *key,
-              record_lock &lock) {
+              record_lock &lock) TW_YIELDS(core::wheels_lock) {
     void *const arg = timer.arg;
     timer.has_rest = set.has_rests;
     if (set.has_rests)
@@ -134,8 +131,8 @@ std::uint8_t label_in(const record_set &set, const tw_task &task) {
 // Undoes the start of a record and returns `error`. The argument is dropped only if the user's
 // `copy` has made it. `drop` may cause a refusal of its own, so the reason of this one is noted
 // again afterwards.
-// RELEASES AND REACQUIRES: record lock
-int abandon(record_set &set, record &timer, bool copied, int error, record_lock &lock) {
+int abandon(record_set &set, record &timer, bool copied, int error, record_lock &lock)
+    TW_YIELDS(core::wheels_lock) {
     const char *const why = runtime::noted_for(error);
     timer.state = record_state::ended;
     if (!copied && timer.has_rest)
@@ -153,9 +150,8 @@ bool ask_first(record_set &set, record &timer, tw_when &when) {
 
 // Calls the user's functions that a start needs: `copy`, and `next` if `first` is not null.
 // Returns 0 or -ENOENT.
-// RELEASES AND REACQUIRES: record lock
 int ask_user(record_set &set, record &timer, const tw_task &task, bool copies, tw_when *first,
-             record_lock &lock) {
+             record_lock &lock) TW_YIELDS(core::wheels_lock) {
     const user_call unlocked(set, timer, lock);
     if (copies)
         task.copy(arg_of(timer), task.arg);
@@ -176,7 +172,8 @@ TW_INLINED inline plain_delay from_now(const record_set &set, std::int64_t delay
     return {delay, set.rt->steady.tick_once_after(set.rt->steady.clock.read(), delay)};
 }
 
-TW_INLINED inline bool arm_plain(record_set &set, record &timer, const plain_delay &when) {
+TW_INLINED inline bool arm_plain(record_set &set, record &timer, const plain_delay &when)
+    TW_REQUIRES(core::wheels_lock) {
     timer.delay = when.delay;
     arm(*set.space, timer, when.due);
     return set.rt->steady.note_armed(when.due);
@@ -197,9 +194,9 @@ void set_period(record &timer, const runtime::window &in, bool is_exact, const t
 }
 
 // The general case: any of deadline, delay, slack and period. Returns true if the driver has to be woken.
-// REQUIRES: record lock held
-bool arm_general(record_set &set, record &timer, const tw_when &when) {
+bool arm_general(record_set &set, record &timer, const tw_when &when) TW_REQUIRES(core::wheels_lock) {
     record_space &space = *set.space;
+    set.rt->wall_mutex.assume_held();  // with the record lock
     const runtime::window in = runtime::window_of(*set.rt, when);
     timer.is_on_wall = in.line.can_be_set;
     timer.delay = when.period_ns != 0 ? when.period_ns : when.absolute == 0 ? when.due_ns : -1;
@@ -211,16 +208,15 @@ bool arm_general(record_set &set, record &timer, const tw_when &when) {
     return in.line.note_armed(due);
 }
 
-void make_live(const record_set &set, record &timer) {
+void make_live(const record_set &set, record &timer) TW_REQUIRES(core::wheels_lock) {
     timer.state = record_state::live;
     timer.epoch = set.epoch;
 }
 
 // Arms and publishes a record that is filled in. Returns 0, 1 if it replaces another record,
 // which is then ended, or a negative errno.
-// RELEASES AND REACQUIRES: record lock
 TW_INLINED inline int go_live(record_set &set, record &fresh, const tw_when *when, const plain_delay *plain,
-                              runtime::deferred_wake &wake, record_lock &lock) {
+                              runtime::deferred_wake &wake, record_lock &lock) TW_YIELDS(core::wheels_lock) {
     int error = check_open(set);
     if (error == 0 && has_keys(set))
         error = set.lookup->reserve(set, fresh);

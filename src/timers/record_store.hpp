@@ -4,7 +4,7 @@
 // Memory outlives its set: entries on the wheel may still name its cells. It stays with the record space, for
 // sets that are made later (spare_memory).
 //
-// REQUIRES: record lock held, for all but what says otherwise.
+// Guarded by the record lock, but for what says otherwise.
 #pragma once
 
 #include <bit>
@@ -13,6 +13,7 @@
 
 #include "base/numbers.hpp"
 #include "cells.hpp"
+#include "core/records.hpp"
 #include "spare_memory.hpp"
 
 namespace tickwheel::timers {
@@ -65,7 +66,7 @@ class record_store {
     void free_all();
 
     // Returns a cell in state `starting`; null if the store has to grow first or is full.
-    TW_INLINED record *take() {
+    TW_INLINED record *take() TW_REQUIRES(core::wheels_lock) {
         record *const taken = first_free_ != nullptr ? first_free_ : take_fresh();
         if (taken == nullptr)
             return nullptr;
@@ -75,7 +76,7 @@ class record_store {
         return taken;
     }
     // `in` is the block of its cell.
-    void give_back(record &freed, const block &in) {
+    void give_back(record &freed, const block &in) TW_REQUIRES(core::wheels_lock) {
         assert(freed.state == record_state::ended && freed.uses == 0 && !core::is_armed(freed.timing));
         const std::uint32_t reused = ++freed.generation - in.generation;
         if (reused > most_reused_)
@@ -88,7 +89,7 @@ class record_store {
     // To be called when no cell is in use. Hands out cells from number 0 again, so that a walk
     // up to end_number() does not visit as many cells as were once in use. A short walk is left
     // alone: taking a cell from the free list is faster than taking a fresh one.
-    void reset() {
+    void reset() TW_REQUIRES(core::wheels_lock) {
         if (next_number_ <= short_walk)
             return;
         next_number_ = 0;
@@ -100,11 +101,11 @@ class record_store {
 
     // `plan` works out a growth, to the limit of the store or by the usual number of cells, and `add` makes
     // it. `add` returns false if another thread has been faster; then the caller discards the growth.
-    void plan(growth &next, bool to_limit, const spare_memory &spare) const;
-    bool add(growth &next, record_set &owner, spare_memory &spare);
+    void plan(growth &next, bool to_limit, const spare_memory &spare) const TW_REQUIRES(core::wheels_lock);
+    bool add(growth &next, record_set &owner, spare_memory &spare) TW_REQUIRES(core::wheels_lock);
 
     // True if a cell of this store has had a record of this set.
-    bool was_used(const block &in, std::uint32_t cell) const {
+    bool was_used(const block &in, std::uint32_t cell) const TW_REQUIRES(core::wheels_lock) {
         const std::uint32_t first = in.cells.load(std::memory_order_relaxed) != nullptr ? in.first : 0;
         return first + cell % cells_of_block < used_;
     }

@@ -43,7 +43,7 @@ void make_conditions(tw_workers &pool) {
 // The fires of jobs go at once, so that the jobs are their owners' again. Those of records stay in the
 // queue below discard_before: a worker takes them and calls `discarded`, which needs the record lock,
 // and that comes before the pool's.
-void discard(tw_workers &pool) {
+void discard(tw_workers &pool) TW_REQUIRES(pool.mutex) {
     if (pool.at_stop != TW_STOP_DISCARD)
         return;
     discard_jobs(pool);
@@ -62,6 +62,7 @@ void end_threads(tw_workers &pool) {
         if (pthread_equal(pool.runners[i].thread, pthread_self()) == 0)
             pthread_join(pool.runners[i].thread, nullptr);
     pool.started = 0;
+    pool.mutex.assume_held();  // no thread is left that it excludes
     pool.leaving = false;
 }
 
@@ -75,6 +76,7 @@ int start_threads(tw_workers &pool) {
             return error;
         }
     }
+    pool.mutex.assume_held();  // nothing is in the queue yet, so no worker looks at `idle`
     pool.idle = pool.threads;
     return 0;
 }
@@ -83,8 +85,8 @@ int start_threads(tw_workers &pool) {
 
 tw_workers &pool_of(runtime::component &it) { return static_cast<tw_workers &>(it); }
 
-void lock(runtime::component &it) { pthread_mutex_lock(&pool_of(it).mutex); }
-void unlock(runtime::component &it) { pthread_mutex_unlock(&pool_of(it).mutex); }
+void lock(runtime::component &it) TW_ACQUIRE(pool_of(it).mutex) { pool_of(it).mutex.lock(); }
+void unlock(runtime::component &it) TW_RELEASE(pool_of(it).mutex) { pool_of(it).mutex.unlock(); }
 
 // The firing thread may wait in `settle` for room. It is told of a change, and finds that it has to leave.
 void interrupt(runtime::component &it) {
@@ -105,7 +107,7 @@ void stop(runtime::component &it) {
 
 // The fires that wait are the parent's to run. The queue has the runnables that are ready; those that were
 // run, and have further fires, are found in their runners.
-void forget_fires(tw_workers &pool) {
+void forget_fires(tw_workers &pool) TW_REQUIRES(pool.mutex) {
     while (tw_runnable *const each = pool.queue.first())
         pool.queue.drop_all(*each);
     for (unsigned i = 0; i <= pool.threads; ++i) {
@@ -123,6 +125,7 @@ void forget_fires(tw_workers &pool) {
 // `forks` change and touches the pool no more.
 void begin_in_child(runtime::component &it) {
     tw_workers &pool = pool_of(it);
+    pool.mutex.assume_held();  // see above
     forget_fires(pool);
     make_conditions(pool);
     pool.running = pool.idle = pool.awaiting = 0;
@@ -130,17 +133,18 @@ void begin_in_child(runtime::component &it) {
     pool.settling = pool.leaving = false;
     ++pool.forks;
     mark_settled(pool);
-    unlock(pool);
+    pool.mutex.unlock();
 }
 
 // A child gets its threads from tw_runtime_after_fork. Until then nothing may run there (P13).
 int revive(runtime::component &it) { return start_threads(pool_of(it)); }
 
 void unmake(tw_workers &pool) {
+    pool.mutex.assume_held();  // no other thread knows the pool
     pool.queue.unmake();
     pthread_cond_destroy(&pool.changed);
     pthread_cond_destroy(&pool.work);
-    pthread_mutex_destroy(&pool.mutex);
+    pool.mutex.destroy();
     std::free(pool.callbacks);
     std::free(pool.runners);
     std::free(&pool);
@@ -160,7 +164,7 @@ constexpr runtime::component_hooks pool_hooks = {
     .unlock = unlock,
     .begin_in_child = begin_in_child,
     .interrupt = interrupt,
-    .settle = [](runtime::component &it) { return settle(pool_of(it)); },
+    .settle = [](runtime::component &it) TW_RELEASE(pool_of(it).mutex) { return settle(pool_of(it)); },
     .begin_clear = [](runtime::component &it) { begin_clear(pool_of(it)); },
     .clear_one = [](runtime::component &it) { return clear_one(pool_of(it)); },
     .stop = stop,
@@ -195,7 +199,8 @@ int make(tw_runtime &rt, const tw_workers_options &o, tw_workers *&made) {
         return -ENOMEM;
     take_options(*pool, o);
     pool->rt = &rt;
-    pthread_mutex_init(&pool->mutex, nullptr);
+    pool->mutex.init();
+    pool->mutex.assume_held();  // no other thread knows the pool
     make_conditions(*pool);
     pool->runners = static_cast<runner *>(std::calloc(pool->threads + 1, sizeof(runner)));
     const bool has_room = pool->queue.make(std::size_t{pool->bound} + pool->threads + 1);

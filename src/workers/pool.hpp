@@ -39,58 +39,57 @@ struct tw_workers : tickwheel::runtime::component {
     tickwheel::workers::runner *runners;              // one for each worker, then the one that runs inline
     tickwheel::runtime::running_callback *callbacks;  // what each runner runs
 
-    pthread_mutex_t mutex;   // guards all that follows, and the jobs' runnables
-    pthread_cond_t work;     // idle workers wait for something to take
-    pthread_cond_t changed;  // others wait for fires and runs to become fewer
-    tickwheel::workers::fire_queue queue;
-    std::uint64_t discard_before;  // fires with lower numbers are not run any more
-    std::uint64_t clear_before;    // fires of jobs with lower numbers are being withdrawn
-    std::uint32_t clearing_at;     // how far that has come in the queue
-    std::uint32_t running, awaiting;
-    std::uint32_t idle;   // workers that run nothing
-    unsigned started;     // threads
-    unsigned references;  // see add_reference
-    bool leaving;         // the threads are to end
-    bool settling;        // the firing thread is in `settle`
+    tickwheel::base::mutex mutex;  // also guards the jobs' runnables
+    pthread_cond_t work;           // idle workers wait for something to take
+    pthread_cond_t changed;        // others wait for fires and runs to become fewer
+    tickwheel::workers::fire_queue queue TW_GUARDED_BY(mutex);
+    // Fires with lower numbers are not run any more.
+    std::uint64_t discard_before TW_GUARDED_BY(mutex);
+    // Fires of jobs with lower numbers are being withdrawn.
+    std::uint64_t clear_before TW_GUARDED_BY(mutex);
+    std::uint32_t clearing_at TW_GUARDED_BY(mutex);  // how far that has come in the queue
+    std::uint32_t running TW_GUARDED_BY(mutex);
+    std::uint32_t awaiting TW_GUARDED_BY(mutex);
+    std::uint32_t idle TW_GUARDED_BY(mutex);   // workers that run nothing
+    unsigned started;                          // threads; changed while no other thread uses the pool
+    unsigned references TW_GUARDED_BY(mutex);  // see add_reference
+    bool leaving TW_GUARDED_BY(mutex);         // the threads are to end
+    bool settling TW_GUARDED_BY(mutex);        // the firing thread is in `settle`
     std::uint32_t forks;  // goes up in the child of a fork: a thread that sees it change is in a child
-    tw_worker_stats stats;
+    tw_worker_stats stats TW_GUARDED_BY(mutex);
 };
 
 namespace tickwheel::workers {
 
 // How many fires wait that no idle worker is about to take.
-// REQUIRES: pool mutex held
-inline std::uint32_t length(const tw_workers &pool) {
+inline std::uint32_t length(const tw_workers &pool) TW_REQUIRES(pool.mutex) {
     const std::uint32_t takable = pool.queue.takable();
     return pool.queue.waiting() - (takable < pool.idle ? takable : pool.idle);
 }
 
-// REQUIRES: pool mutex held
-inline bool is_at_rest(const tw_workers &pool) { return pool.queue.waiting() == 0 && pool.running == 0; }
+inline bool is_at_rest(const tw_workers &pool) TW_REQUIRES(pool.mutex) {
+    return pool.queue.waiting() == 0 && pool.running == 0;
+}
 
 // Waits until something may have changed.
-// REQUIRES: pool mutex held. RELEASES AND REACQUIRES: it
-inline void await_change(tw_workers &pool) {
+inline void await_change(tw_workers &pool) TW_YIELDS(pool.mutex) {
     const runtime::no_thread_cancel guard;
     ++pool.awaiting;
-    pthread_cond_wait(&pool.changed, &pool.mutex);
+    pthread_cond_wait(&pool.changed, &pool.mutex.native);
     --pool.awaiting;
 }
 
-// REQUIRES: pool mutex held
-inline void tell_of_change(tw_workers &pool) {
+inline void tell_of_change(tw_workers &pool) TW_REQUIRES(pool.mutex) {
     if (pool.awaiting != 0)
         pthread_cond_broadcast(&pool.changed);
 }
 
 // Throws away the fires of jobs that wait.
-// REQUIRES: pool mutex held
-void discard_jobs(tw_workers &pool);
+void discard_jobs(tw_workers &pool) TW_REQUIRES(pool.mutex);
 
 // Returns true once no more fires wait than the bound allows; false if the firing thread, which calls
 // this, has to leave before.
-// REQUIRES: pool mutex held. RELEASES: it
-bool settle(tw_workers &pool);
+bool settle(tw_workers &pool) TW_RELEASE(pool.mutex);
 
 // For tw_runtime_clear: the first marks the fires of jobs that wait now, the second withdraws those of
 // one job and returns its node, or null when all are withdrawn.

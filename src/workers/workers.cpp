@@ -25,14 +25,13 @@ namespace {
 // another one.
 tw_runnable freed_runnable;
 
-// REQUIRES: pool mutex held
-bool is_run(const tw_workers &pool, const tw_runnable &it) {
+bool is_run(const tw_workers &pool, const tw_runnable &it) TW_REQUIRES(pool.mutex) {
     return it.runner != 0 && pool.runners[it.runner - 1].current == &it;
 }
 
 // The first invariant of pool.hpp.
-// REQUIRES: pool mutex held
-[[maybe_unused]] bool is_ready_as_it_should_be(const tw_workers &pool, const tw_runnable &it) {
+[[maybe_unused]] bool is_ready_as_it_should_be(const tw_workers &pool, const tw_runnable &it)
+    TW_REQUIRES(pool.mutex) {
     return fire_queue::is_ready(it) == (it.last != nullptr && (is_concurrent(it) || !is_run(pool, it)));
 }
 
@@ -48,8 +47,7 @@ struct taken {
 
 // Takes the oldest fire of the runnable that is first. What is left of its fires waits for this run to
 // end, unless it is concurrent.
-// REQUIRES: pool mutex held
-taken take(tw_workers &pool, runner &me) {
+taken take(tw_workers &pool, runner &me) TW_REQUIRES(pool.mutex) {
     fire_queue &queue = pool.queue;
     tw_runnable &it = *queue.first();
     queue.make_unready(it);
@@ -104,8 +102,7 @@ template <class Left> void call(runner &me, const taken &next, Left left) {
 
 // The run of `me` is over. If it has a further fire, the runnable is in use and may be taken again; else
 // nothing of it is touched, as the callback may have freed it.
-// REQUIRES: pool mutex held
-void finish(tw_workers &pool, runner &me, std::uint32_t discards) {
+void finish(tw_workers &pool, runner &me, std::uint32_t discards) TW_REQUIRES(pool.mutex) {
     assert(pool.running > 0 && (!me.more || !is_concurrent(*me.current)));
     tw_runnable *const again = me.more ? me.current : nullptr;
     me.current = nullptr;
@@ -135,15 +132,16 @@ void end_thrown_run(tw_workers &pool, runner &me, std::uint32_t forks) {
 
 // Takes what is first and runs it. Returns false, with the mutex released, if the callback has forked and
 // this is the child: its pool was begun anew, and has no place for this thread.
-// REQUIRES: pool mutex held. RELEASES AND REACQUIRES: it
-bool run_first(tw_workers &pool, runner &me) {
+// Unchecked: clang cannot follow in this function that its result says whether the mutex is held.
+bool run_first(tw_workers &pool, runner &me) TW_RELEASE(pool.mutex)
+    TW_TRY_ACQUIRE(true, pool.mutex) TW_UNCHECKED_LOCKING {
     const taken next = take(pool, me);
     const std::uint32_t forks = pool.forks;
-    pthread_mutex_unlock(&pool.mutex);
+    pool.mutex.unlock();
     call(me, next, [&] { end_thrown_run(pool, me, forks); });
     if (pool.forks != forks)
         return false;
-    pthread_mutex_lock(&pool.mutex);
+    pool.mutex.lock();
     finish(pool, me, next.discards);
     return true;
 }
@@ -151,12 +149,11 @@ bool run_first(tw_workers &pool, runner &me) {
 // --- a worker's thread ----------------------------------------------------------------
 
 // Returns false if the worker is to end.
-// REQUIRES: pool mutex held. RELEASES AND REACQUIRES: it
-bool wait_for_work(tw_workers &pool) {
+bool wait_for_work(tw_workers &pool) TW_YIELDS(pool.mutex) {
     while (pool.queue.first() == nullptr) {
         if (pool.leaving)
             return false;
-        pthread_cond_wait(&pool.work, &pool.mutex);
+        pthread_cond_wait(&pool.work, &pool.mutex.native);
     }
     return true;
 }
@@ -175,7 +172,7 @@ bool is_left_to_caller(runner &me) {
 
 // Returns at once in the child of a fork, where the thread has to end.
 void run_until_told_to_end(tw_workers &pool, runner &me) {
-    pthread_mutex_lock(&pool.mutex);
+    pool.mutex.lock();
     while (wait_for_work(pool)) {
         --pool.idle;
         if (!run_first(pool, me))
@@ -184,16 +181,16 @@ void run_until_told_to_end(tw_workers &pool, runner &me) {
             break;
         ++pool.idle;
     }
-    pthread_mutex_unlock(&pool.mutex);
+    pool.mutex.unlock();
 }
 
 // Runs what waits now, and does not wait for more. Ends at once in the child of a fork.
 void run_what_waits(tw_workers &pool, runner &me) {
-    pthread_mutex_lock(&pool.mutex);
+    pool.mutex.lock();
     while (pool.queue.first() != nullptr)
         if (!run_first(pool, me))
             return;
-    pthread_mutex_unlock(&pool.mutex);
+    pool.mutex.unlock();
 }
 
 // A callback on this worker has freed the runtime. From here on this is a thread like any other, which
@@ -211,12 +208,12 @@ void free_runtime(runner &me) {
 
 // --- keeping to the bound ---------------------------------------------------------------
 
-// REQUIRES: pool mutex held
-bool is_over(const tw_workers &pool) { return length(pool) > pool.bound; }
+bool is_over(const tw_workers &pool) TW_REQUIRES(pool.mutex) { return length(pool) > pool.bound; }
 
 // The firing thread runs what has waited longest. Returns false as run_first does.
-// REQUIRES: pool mutex held. RELEASES AND REACQUIRES: it
-bool run_inline(tw_workers &pool) {
+// Unchecked: as run_first.
+bool run_inline(tw_workers &pool) TW_RELEASE(pool.mutex)
+    TW_TRY_ACQUIRE(true, pool.mutex) TW_UNCHECKED_LOCKING {
     runner &inline_runner = pool.runners[pool.threads];
     inline_runner.thread = pthread_self();
     if (!run_first(pool, inline_runner))
@@ -253,7 +250,7 @@ bool settle(tw_workers &pool) {
         mark_settled(pool);
     pool.settling = false;
     tell_of_change(pool);
-    pthread_mutex_unlock(&pool.mutex);
+    pool.mutex.unlock();
     return settled;
 }
 
@@ -262,16 +259,14 @@ namespace {
 // --- runnables ------------------------------------------------------------------------
 
 // True if a fire of this runnable could be taken at once, and a worker is idle to do so.
-// REQUIRES: pool mutex held
-bool finds_idle(const tw_workers &pool, const tw_runnable &it) {
+bool finds_idle(const tw_workers &pool, const tw_runnable &it) TW_REQUIRES(pool.mutex) {
     const bool may_be_taken = is_concurrent(it) || (!fire_queue::is_ready(it) && !is_run(pool, it));
     return may_be_taken && pool.queue.takable() < pool.idle;
 }
 
 // A new fire is in the queue. The runner that runs an earlier one makes it ready when that ends; else a
 // worker that is idle takes it, if there is one.
-// REQUIRES: pool mutex held
-void offer(tw_workers &pool, tw_runnable &it) {
+void offer(tw_workers &pool, tw_runnable &it) TW_REQUIRES(pool.mutex) {
     if (!is_concurrent(it) && is_run(pool, it)) {
         pool.runners[it.runner - 1].more = true;
         return;
@@ -283,8 +278,7 @@ void offer(tw_workers &pool, tw_runnable &it) {
         pthread_cond_signal(&pool.work);
 }
 
-// REQUIRES: pool mutex held
-bool is_run_here(const tw_workers &pool, const tw_runnable &it) {
+bool is_run_here(const tw_workers &pool, const tw_runnable &it) TW_REQUIRES(pool.mutex) {
     for (unsigned i = 0; i <= pool.threads; ++i)
         if (pool.runners[i].current == &it && pthread_equal(pool.runners[i].thread, pthread_self()))
             return true;
@@ -320,10 +314,9 @@ bool is_job(const tw_runnable &it) { return it.hooks == &job_hooks; }
 // A job with fires that are to be withdrawn; null if there is none. The search goes on where the last
 // one ended. As the queue changes in between, only a search that has begun at the front is proof that
 // there is none; so it is made twice, if need be. Last come the jobs that run, which are not in the queue.
-// REQUIRES: pool mutex held
-tw_runnable *job_to_withdraw(tw_workers &pool) {
-    const auto is_wanted = [&pool](const tw_runnable &it) {
-        return is_job(it) && it.last != nullptr && it.last->next->number < pool.clear_before;
+tw_runnable *job_to_withdraw(tw_workers &pool) TW_REQUIRES(pool.mutex) {
+    const auto is_wanted = [before = pool.clear_before](const tw_runnable &it) {
+        return is_job(it) && it.last != nullptr && it.last->next->number < before;
     };
     for (int tries = 0; tries < 2; ++tries) {
         if (tw_runnable *const ready = pool.queue.find(pool.clearing_at, is_wanted))
@@ -338,8 +331,7 @@ tw_runnable *job_to_withdraw(tw_workers &pool) {
 
 // Takes back all fires of a runnable that wait; returns how many. A run of it goes on, but no further one
 // follows, and its runner will not touch it again: so the runnable may be freed when that run has ended.
-// REQUIRES: pool mutex held
-std::uint32_t withdraw_from(tw_workers &pool, tw_runnable &it) {
+std::uint32_t withdraw_from(tw_workers &pool, tw_runnable &it) TW_REQUIRES(pool.mutex) {
     const std::uint32_t taken_back = pool.queue.drop_all(it);
     if (taken_back == 0)
         return 0;
@@ -351,8 +343,7 @@ std::uint32_t withdraw_from(tw_workers &pool, tw_runnable &it) {
 }
 
 // From here on job_to_withdraw finds the jobs with fires that wait now.
-// REQUIRES: pool mutex held
-void look_for_jobs(tw_workers &pool) { pool.clear_before = pool.queue.next_number(); }
+void look_for_jobs(tw_workers &pool) TW_REQUIRES(pool.mutex) { pool.clear_before = pool.queue.next_number(); }
 
 // The callback of a job's node, on the firing thread. Once it is enqueued the job may be run, and freed.
 void fire_job(tw_node *node, void *) {

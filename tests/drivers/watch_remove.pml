@@ -36,9 +36,9 @@ byte in_set_for[2]; /* and for which watch */
  * time. */
 chan batch = [2] of { byte, byte, byte, byte };
 
-byte running = NONE;  /* drivers/watches.hpp: "int running_;" */
+byte running = NONE;  /* drivers/watches.hpp: "int running_ TW_GUARDED_BY(mutex_);" */
 byte running_watch;
-byte calls;                             /* drivers/watches.hpp: "std::uint64_t calls_;" */
+byte calls;                             /* drivers/watches.hpp: "std::uint64_t calls_ TW_GUARDED_BY(mutex_);" */
 byte in_callback; /* the watch whose callback is running; 0: none */
 bool gone[4];         /* the watch's removal has returned */
 bool on_condition[3]; /* who waits for `returned` */

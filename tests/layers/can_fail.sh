@@ -47,9 +47,10 @@ src/ports/linux/lock.cpp #include <tickwheel/tw.h>
 src/ports/linux/lock.cpp #include "core/ring.hpp"
 src/ports/linux/lock.cpp #include "check/node_table.hpp"
 src/base/numbers.hpp #include <limits>
+src/base/thread_safety.hpp #include <pthread.h>
 src/base/utf8.hpp #include <tickwheel/tw.h>
 src/check/report.cpp #include "runtime/state.hpp"
-src/core/tick.hpp #include "base/mutex_hold.hpp"
+src/core/tick.hpp #include "base/mutex.hpp"
 src/runtime/turn.cpp #include "core/wheel.hpp"
 src/runtime/turn.cpp #include "workers/runnable.hpp"
 src/runtime/turn.cpp #include "timers/record_set.hpp"

@@ -2,7 +2,7 @@
 # include_rules.sh ROOT: who may include whom. Prints each include that breaks a rule.
 #
 #   src/base      its own files, and the system's headers; what the core uses of it, none
-#   src/core      its own files, base/numbers.hpp, tw.h and port.h, and headers of a freestanding C++
+#   src/core      its own files, base/numbers.hpp and base/thread_safety.hpp, tw.h and port.h, and headers of a freestanding C++
 #   src/ports     their own folder, src/base, port.h and the system's headers; on Linux the hooks of src/check
 #   src/check     its own files, src/base, tw.h and port.h, and the system's headers
 #   src/runtime   its own files, src/base, public headers of the C interface, and the system's headers; of src/core door.h
@@ -67,8 +67,9 @@ core_for_timers='records\.hpp|log\.hpp|periodic\.hpp'
 breaks=$(
     room src/base '*' '' "$system"
     room src/core '*' 'base' "$core_headers"
-    includes_in src/core '*' | grep '"base/' | grep -v '"base/numbers\.hpp"$'
+    includes_in src/core '*' | grep '"base/' | grep -vE '"base/(numbers|thread_safety)\.hpp"$'
     includes_in src/base numbers.hpp
+    includes_in src/base thread_safety.hpp
     room src/ports '*' 'base check' "tickwheel/port\.h|$system"
     includes_in src/ports '*' | grep '"check/' | grep -v '/linux/port\.h:[0-9]*:"check/check\.h"$'
     room src/check '*' 'base' "tickwheel/(port|tw)\.h|$system"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# lint.sh BUILD [--fix]: formatting, static analysis, MISRA C, and each header on its own in
-# every language that it promises. BUILD is configured by ./dev lint, and has the
+# lint.sh BUILD [--fix]: formatting, static analysis, contracts of locks, MISRA C, and each header on its own
+# in every language that it promises. BUILD is configured by ./dev lint, and has the
 # compile commands and config.h. --fix formats the sources first. Run it by ./dev lint.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -82,6 +82,20 @@ tidy_kernels() {
     local flags=(-std=c99 -Iinclude -Iboards/include "${kernels[@]}")
     without_counts clang-tidy --quiet boards/{freertos,zephyr}/timers.c -- "${flags[@]}" "-I$short" &&
         without_counts clang-tidy --quiet boards/zephyr/timers.c -- "${flags[@]}" "-I$config"
+}
+
+# Contracts of locks (src/base/thread_safety.hpp): clang finds all breaches in a sample, and none in the sources.
+# Those of the checking build have all code that takes locks, but for the core with the tree.
+lock_contracts() {
+    local sample=tests/lint/lock_breaches.cpp
+    local clang=(clang++ -std=c++20 -fsyntax-only -Werror=thread-safety -Iinclude -Isrc -DTW_CHECK
+        "-DTW_PORT_HEADER=\"$PWD/src/ports/linux/port.h\"")
+    diff -U 0 --label "lines of $sample to refuse" --label "lines refused" \
+        <(grep -n '// refused$' $sample | cut -d : -f 1) \
+        <("${clang[@]}" "-I$config" $sample 2>&1 | sed -nE "s|^$sample:([0-9]+):.* error: .*|\1|p" | sort -nu) >&2 &&
+        sources cpp in src drivers | grep -zv '^src/durable/' |
+        xargs -0 -n 1 -P "$(nproc)" "${clang[@]}" "-I$config" &&
+        "${clang[@]}" "-I$tree" src/core/c_api.cpp
 }
 
 # uninitMemberVar is off in the core: cppcheck does not follow the calls that set rings and lock.
@@ -188,6 +202,7 @@ check "clang-tidy" tidy
 check "clang-tidy, tree" tidy_tree
 check "clang-tidy, boards" tidy_boards
 check "clang-tidy, kernels" tidy_kernels
+check "contracts of locks" lock_contracts
 check "cppcheck" bugs
 check "cppcheck, MISRA C" misra
 check "reasons for rules that are off" rules_have_reasons

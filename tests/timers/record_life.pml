@@ -69,7 +69,7 @@ inline enter() {
 }
 
 inline leave() {
-    atomic {                            /* src/timers/record_life.hpp: "~user_call() { lock_.lock(); }" */
+    atomic {                            /* src/timers/record_life.hpp: "~user_call() TW_RELEASE() { lock_.lock(); }" */
         !locked -> locked = true;
         in_use--
     }

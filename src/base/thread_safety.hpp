@@ -3,9 +3,9 @@
 //
 //   TW_GUARDED_BY(lock)    a field: read and written with the lock held
 //   TW_REQUIRES(lock)      a function: called with the lock held
-//   TW_YIELDS(lock)        the same, and it may release the lock for a while: to clang, the same as
-//   TW_REQUIRES TW_ACQUIRE(lock)       returns with the lock held TW_TRY_ACQUIRE(r, lock)
-//                          returns with the lock held if the result, as a bool, is r
+//   TW_YIELDS(lock)        the same, and it may release the lock for a while; clang does not tell the two apart
+//   TW_ACQUIRE(lock)       returns with the lock held
+//   TW_TRY_ACQUIRE(r, lock)  returns with the lock held if the result, as a bool, is r
 //   TW_RELEASE(lock)       called with the lock held, and returns without
 //   TW_ASSUME(lock)        the caller knows, for a reason that clang cannot see, that the lock is held
 //   TW_UNCHECKED_LOCKING   clang does not look into this function; the reason stands beside it

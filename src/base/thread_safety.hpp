@@ -3,7 +3,7 @@
 //
 //   TW_GUARDED_BY(lock)    a field: read and written with the lock held
 //   TW_REQUIRES(lock)      a function: called with the lock held
-//   TW_YIELDS(lock)        the same, and it may release the lock for a while; clang does not tell the two apart
+//   TW_YIELDS(lock)        the same, and it may release the lock for a while; to clang, no difference
 //   TW_ACQUIRE(lock)       returns with the lock held
 //   TW_TRY_ACQUIRE(r, lock)  returns with the lock held if the result, as a bool, is r
 //   TW_RELEASE(lock)       called with the lock held, and returns without

@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <iterator>
 
-#include "src/utf8_text.hpp"
+#include "base/utf8.hpp"
 
 namespace tickwheel::jobs {
 
@@ -44,8 +44,7 @@ struct character {
 template <class Each> void walk(std::string_view text, Each each) {
     const std::string whole(text);  // ends with a zero byte, which no character goes beyond
     for (std::size_t at = 0; at < whole.size();) {
-        const std::size_t found =
-            durable::character_at(reinterpret_cast<const unsigned char *>(whole.c_str() + at));
+        const unsigned found = base::length_of_character(whole.c_str() + at);
         const std::size_t length = found != 0 ? found : 1;
         const auto first = static_cast<unsigned char>(whole[at]);
         std::uint32_t code = length == 1 ? first : first & (0x7Fu >> length);

@@ -9,7 +9,7 @@
 #   src/workers   its own files, src/runtime, public headers of the C interface, and the system's headers
 #   src/timers    the same, and src/workers; of src/core what $core_for_timers names
 #   src/observe   the same, and src/runtime, src/workers, src/timers
-#   durable       its own files, public headers of the C interface, calendar.h, and standard and system's headers; the stores also the
+#   durable       its own files, src/base, public headers of the C interface, calendar.h, and standard and system's headers; the stores also the
 #                 database's
 #   calendar      its own files, calendar.h, driver.h, and standard and system's headers
 #   tools         public headers, src/base, src/observe, and the headers of C++
@@ -79,7 +79,7 @@ breaks=$(
     room src/observe '*' 'base runtime workers timers' "$interface|$system"
     room calendar/src '*' '' "tickwheel/(calendar|driver)\.h|$system"
     for folder in src stores tools; do
-        room durable/$folder '*.[ch]pp' 'src stores' "$durable|$interface|tickwheel/version\.h|$system|libpq-fe\.h"
+        room durable/$folder '*.[ch]pp' 'base src stores' "$durable|$interface|tickwheel/version\.h|$system|libpq-fe\.h"
         includes_in durable/$folder '*' | grep '<libpq' | grep -v '/stores/postgres/'
         includes_in durable/$folder '*' | grep '<sqlite3' | grep -v '/stores/sqlite/'
     done

@@ -31,7 +31,8 @@ template <class Wheel> struct change {
         return arm_node_at(wheel, node, due);
     }
 
-    TW_INLINE_ALWAYS static int cancel_node(Wheel &wheel, tw_node &node, tick = 0) TW_REQUIRES(wheels_lock) {
+    TW_INLINE_ALWAYS static int cancel_node(Wheel &wheel, tw_node &node, tick /*unused*/ = 0)
+        TW_REQUIRES(wheels_lock) {
         const int prevented = wheel.disarm(node);
 #if TW_RUNTIME
         if (wheel.how != locking::unlocked && prevented != 0)
@@ -40,7 +41,8 @@ template <class Wheel> struct change {
         return prevented;
     }
 
-    TW_INLINE_ALWAYS static int shut_node(Wheel &wheel, tw_node &node, tick = 0) TW_REQUIRES(wheels_lock) {
+    TW_INLINE_ALWAYS static int shut_node(Wheel &wheel, tw_node &node, tick /*unused*/ = 0)
+        TW_REQUIRES(wheels_lock) {
         const int prevented = cancel_node(wheel, node);
         node.state = TW_SHUT;
         return prevented;

@@ -2,7 +2,8 @@
 # include_rules.sh ROOT: who may include whom. Prints each include that breaks a rule.
 #
 #   src/base      its own files, and the system's headers; what the core uses of it, none
-#   src/core      its own files, base/numbers.hpp and base/thread_safety.hpp, tw.h and port.h, and headers of a freestanding C++
+#   src/core      its own files, base/numbers.hpp and base/thread_safety.hpp, tw.h and port.h, and headers of a
+#                 freestanding C++
 #   src/ports     their own folder, src/base, port.h and the system's headers; on Linux the hooks of src/check
 #   src/check     its own files, src/base, tw.h and port.h, and the system's headers
 #   src/runtime   its own files, src/base, public headers of the C interface, and the system's headers; of src/core door.h

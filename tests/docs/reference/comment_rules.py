@@ -85,6 +85,8 @@ ERRORS = {name for name in dir(errno) if name.startswith("E")}
 DEFINITION = re.compile(r"^(?:template <[^;{}]*?>\s*)?[\w\[\]:<>&*,. \"()]*?\b(\w+)\(((?:[^;{}()]|\([^()]*\))*)\)"
                         r"(?: const| noexcept)*\s*\{", re.M)
 INCLUDE = re.compile(r'^#include "(.*)"', re.M)
+COMMENT = re.compile(r"//[^\n]*")
+CONTRACT = re.compile(r"\s*\bTW_(?:(?:REQUIRES|YIELDS|(?:TRY_)?ACQUIRE|RELEASE)\((?:[^()]|\([^()]*\))*\)|UNCHECKED_LOCKING)")
 
 
 def count_of_arguments(code, at):
@@ -114,7 +116,7 @@ class Code:
         self.text, self.functions, self.public, self.seen = {}, {}, {}, {}
         self.folders = folders
         for path in (path for folder in folders for path in sorted(folder.rglob("*.[ch]*"))):
-            self.text[path] = re.sub(r"//[^\n]*", "", path.read_text())
+            self.text[path] = CONTRACT.sub("", COMMENT.sub("", path.read_text()))
             self.add_functions(path, self.text[path])
 
     def add_functions(self, path, code):

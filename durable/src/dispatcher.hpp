@@ -1,5 +1,4 @@
-// The dispatcher that jobs pass to run and when they have run: starts what is ready, and settles what was
-// answered.
+// Starts the jobs that are ready, and settles the answers of their handlers.
 //
 // The database is asked for each job whether it may be started: that it was not removed or replaced, that its
 // time has come by the database's own clock, and that the lease lasts. If a new connection cannot reach the

@@ -146,8 +146,7 @@ class trace_writer {
         put_name(fire, tags.label);
         out_.print("\",\"args\":{\"function\":\"");
         put_function(fire.function);
-        out_.print("\",\"due_ns\":\"%" PRId64 "\"",
-                   fire.due);  // a string: many readers round numbers
+        out_.print("\",\"due_ns\":\"%" PRId64 "\"", fire.due);  // string: many readers round numbers
         if (fire.late >= 0)
             out_.print(",\"late_us\":%s", microseconds(fire.late).text);
         if (tags.kind != runtime::run_kind::on_worker)

@@ -18,8 +18,8 @@ namespace tickwheel::workers {
 void make_runnable(tw_runnable &runnable, tw_workers &workers, const tw_runnable_hooks &hooks,
                    bool concurrent);
 
-// Queues a fire for a worker. Called by the firing thread. With `skips`, the fire joins a waiting one, if
-// any.
+// Queues a fire for a worker; with `skips`, the fire joins a waiting one if there is one. Called by the
+// firing thread.
 enum class enqueued {
     waits,
     joins,    // a waiting fire counts this one as an overrun

@@ -1,4 +1,4 @@
-// What a runtime has counted and measured, by label and altogether. Any thread.
+// A runtime's counts and measurements, by label and in total. Any thread.
 #include "counters.hpp"
 
 #include "runtime/labels.hpp"
@@ -47,7 +47,7 @@ TW_API int tw_runtime_label(tw_runtime *rt, tw_node *node, const char *label) {
                             : runtime::explain_wheel_error(result);
 }
 
-// The last row is that of labels there was no number for, if there were any.
+// If there were more labels than numbers, the last row counts the labels without a number.
 TW_API int tw_runtime_labels(tw_runtime *rt, tw_label_counts *counts, size_t room) {
     if (const int error = runtime::check_usable(rt); error != 0)
         return error;

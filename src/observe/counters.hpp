@@ -1,4 +1,4 @@
-// What a runtime has measured, for the other files of this folder. Any thread.
+// A runtime's counts and measurements, for the other files of this folder. Any thread.
 #pragma once
 
 #include <tickwheel/observe.h>

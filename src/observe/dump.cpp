@@ -1,4 +1,4 @@
-// A runtime as text, for people. Any thread.
+// Describes a runtime as text for humans. Any thread.
 #include <cinttypes>
 
 #include <tickwheel/keyed.h>
@@ -77,7 +77,7 @@ void dump_labels(tw_runtime &rt, text_out &out) {
         dump_label(counts[row], out);
 }
 
-// The pending timers, as many as are asked for.
+// Prints `left` more pending timers, and counts the rest in `omitted`.
 struct listing {
     text_out &out;
     std::size_t left;

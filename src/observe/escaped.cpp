@@ -7,7 +7,7 @@
 namespace tickwheel::observe {
 namespace {
 
-// Writes at most `most` bytes of a text; put_plain writes a character of one byte below 0x80.
+// Writes at most `most` bytes of a text. put_plain writes each ASCII character.
 void put_characters(text_out &out, const char *text, std::size_t most, void (*put_plain)(text_out &, char)) {
     for (std::size_t done = 0; *text != 0;) {
         const unsigned length = base::length_of_character(text);
@@ -24,7 +24,7 @@ void put_characters(text_out &out, const char *text, std::size_t most, void (*pu
     }
 }
 
-// The bytes of a text as put_characters writes them if each plain one is written as it is.
+// The bytes that put_characters writes if put_plain escapes nothing.
 class written_text {
   public:
     explicit written_text(const char *text) : text_(text) {}
@@ -47,7 +47,7 @@ class written_text {
 
   private:
     const char *text_;
-    unsigned left_ = 0;  // bytes of this character
+    unsigned left_ = 0;  // bytes left of the current character
     char hex_[5] = "";
     const char *hex_left_ = hex_;
 };

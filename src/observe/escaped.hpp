@@ -1,5 +1,6 @@
-// Texts of the program's in formats that other programs read. Labels may hold anything, also bytes that are
-// no UTF-8; these are written as \xff in all formats, as readers would refuse the whole output otherwise.
+// Writes the user's texts in formats that other programs read. Labels may hold any bytes. A byte that is not
+// valid UTF-8 becomes an escape such as \xff in all formats, because readers would otherwise reject the
+// whole output.
 #pragma once
 
 #include <cstddef>
@@ -9,13 +10,13 @@
 
 namespace tickwheel::observe {
 
-// Between the quotes of a label's value, in the text format of Prometheus.
+// Writes the inside of a quoted label value in the text format of Prometheus.
 void put_for_prometheus(text_out &out, const char *text);
 
-// Between the quotes of a string of JSON: at most `most` bytes of the text.
+// Writes the inside of a JSON string: at most `most` bytes of the text.
 void put_for_json(text_out &out, const char *text, std::size_t most = SIZE_MAX);
 
-// Two texts that the functions above cannot tell apart.
+// True if a reader of the functions' output could not tell the two texts apart.
 bool are_written_alike(const char *a, const char *b);
 
 }  // namespace tickwheel::observe

@@ -1,11 +1,12 @@
 // The server that tickwheel-top talks to: a thread that waits for clients, and a component of its runtime.
 //
-// Clients may be slow, silent or hostile. Each has a bounded request and a bounded answer, and the next
-// request is read when the answer has gone; one that does nothing for a while is dropped, and further ones
-// wait until a place is free. After an answer the server rests for nine times as long as that took.
+// Clients may be slow, silent or hostile. Requests and answers are bounded, and the server reads a client's
+// next request only after it has sent the answer. It drops a client that does nothing for a while, and
+// further clients wait for a free place. After an answer the client rests for nine times as long as the
+// answer took: the server reads nothing from it.
 //
-// Threads. Descriptors change under `mutex`, which a fork takes: so the child knows all of them, and closes
-// them. All else is the server's thread's own.
+// Threads: descriptors change under `mutex`, which a fork takes, so the child knows all descriptors and
+// closes them. Only the server's thread uses the other fields.
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -23,14 +24,14 @@ namespace {
 
 constexpr unsigned most_clients = 4;
 constexpr std::int64_t second = 1'000'000'000;
-constexpr std::int64_t patience = 5 * second;       // with a client that does nothing
+constexpr std::int64_t patience = 5 * second;       // with an inactive client
 constexpr std::int64_t pause_after_error = second;  // of the listener
-constexpr int rest_per_answer = 9;                  // times the time that it took
+constexpr int rest_per_answer = 9;                  // multiple of the time that the answer took
 
 struct client {
     int fd;  // -1: none
     char request[inspect::longest_request];
-    std::size_t asked;  // bytes of the request that are there
+    std::size_t asked;  // bytes received of the request
     answer reply;
     std::size_t sent;
     std::int64_t last_active, rests_until;
@@ -40,18 +41,18 @@ struct client {
 };
 
 struct inspect_server : runtime::component {
-    base::mutex mutex;      // see above
-    int listener, stopper;  // the stopper, an eventfd, ends the thread
+    base::mutex mutex;      // guards the descriptors
+    int listener, stopper;  // `stopper`, an eventfd, ends the thread
     socket_file file;
     client clients[most_clients];
-    std::int64_t deaf_until;  // no client is accepted before
+    std::int64_t deaf_until;  // the server accepts no client before this
     pthread_t thread;
-    bool has_thread;  // it is to be joined
+    bool has_thread;  // end_thread must join it
 };
 
-inspect_server &server_in(runtime::component &it) { return static_cast<inspect_server &>(it); }
+inspect_server &server_in(runtime::component &base) { return static_cast<inspect_server &>(base); }
 
-thread_local const tw_runtime *served_here = nullptr;  // in the thread of a server
+thread_local const tw_runtime *served_here = nullptr;  // set in the thread of a server
 
 std::int64_t now() { return runtime::system_reading(CLOCK_MONOTONIC); }
 
@@ -63,115 +64,116 @@ void close_descriptor(int &fd) {
 
 // --- clients -----------------------------------------------------------------------------
 
-void hang_up(inspect_server &it, client &of) {
-    const base::mutex_hold hold(&it.mutex);
-    close_descriptor(of.fd);
+void hang_up(inspect_server &server, client &peer) {
+    const base::mutex_hold hold(&server.mutex);
+    close_descriptor(peer.fd);
 }
 
-client *free_place(inspect_server &it) {
-    for (client &each : it.clients)
+client *free_place(inspect_server &server) {
+    for (client &each : server.clients)
         if (!each.is_there())
             return &each;
     return nullptr;
 }
 
-void greet(client &it, int fd, std::int64_t at) {
-    it.fd = fd;
-    it.asked = it.sent = 0;
-    std::memcpy(it.reply.text, inspect::greeting.data(), inspect::greeting.size());
-    it.reply.size = inspect::greeting.size();
-    it.last_active = it.rests_until = at;
+void greet(client &peer, int fd, std::int64_t at) {
+    peer.fd = fd;
+    peer.asked = peer.sent = 0;
+    std::memcpy(peer.reply.text, inspect::greeting.data(), inspect::greeting.size());
+    peer.reply.size = inspect::greeting.size();
+    peer.last_active = peer.rests_until = at;
 }
 
-// A listener that cannot accept stays readable: it is left alone for a while.
-void accept_next(inspect_server &it, std::int64_t at) {
-    client *const place = free_place(it);
+// A listener that fails to accept stays readable, so the server ignores it for a while.
+void accept_next(inspect_server &server, std::int64_t at) {
+    client *const place = free_place(server);
     if (place == nullptr)
         return;
-    const base::mutex_hold hold(&it.mutex);
-    const int fd = accept_client(it.listener);
+    const base::mutex_hold hold(&server.mutex);
+    const int fd = accept_client(server.listener);
     if (fd >= 0)
         greet(*place, fd, at);
     else if (fd != -EAGAIN && fd != -EPERM && fd != -ECONNABORTED && fd != -EINTR)
-        it.deaf_until = at + pause_after_error;
+        server.deaf_until = at + pause_after_error;
 }
 
-// Returns false if the client is to be dropped.
-bool send_more(client &it, std::int64_t at) {
-    const ssize_t sent =
-        ::send(it.fd, it.reply.text + it.sent, it.reply.size - it.sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+// Returns false if the server must drop the client.
+bool send_more(client &peer, std::int64_t at) {
+    const ssize_t sent = ::send(peer.fd, peer.reply.text + peer.sent, peer.reply.size - peer.sent,
+                                MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0)
         return errno == EAGAIN || errno == EINTR;
-    it.sent += static_cast<std::size_t>(sent);
-    it.last_active = at;
+    peer.sent += static_cast<std::size_t>(sent);
+    peer.last_active = at;
     return true;
 }
 
-// Takes the first request off what has come, and answers it.
-bool answer_next(inspect_server &server, client &it) {
-    const inspect::request asked = inspect::read_request({it.request, it.asked});
+// Takes the first request from the client's buffer, and answers it. Returns false to drop the client.
+bool answer_next(inspect_server &server, client &peer) {
+    const inspect::request asked = inspect::read_request({peer.request, peer.asked});
     if (asked.what == inspect::request::incomplete)
         return true;
-    if (asked.what == inspect::request::wrong) {  // one that does not take the answer at once gets none
-        answer_request(*server.rt, asked, it.reply);
-        it.sent = 0;
-        send_more(it, now());
+    if (asked.what == inspect::request::wrong) {  // sends only what the socket takes at once
+        answer_request(*server.rt, asked, peer.reply);
+        peer.sent = 0;
+        send_more(peer, now());
         return false;
     }
-    it.asked -= asked.size;
-    std::memmove(it.request, it.request + asked.size, it.asked);
+    peer.asked -= asked.size;
+    std::memmove(peer.request, peer.request + asked.size, peer.asked);
     const std::int64_t begun = now();
-    answer_request(*server.rt, asked, it.reply);
-    it.sent = 0;
-    it.last_active = now();
-    it.rests_until = it.last_active + (it.last_active - begun) * rest_per_answer;
-    return !it.reply.is_cut;
+    answer_request(*server.rt, asked, peer.reply);
+    peer.sent = 0;
+    peer.last_active = now();
+    peer.rests_until = peer.last_active + (peer.last_active - begun) * rest_per_answer;
+    return !peer.reply.is_cut;
 }
 
-bool read_more(client &it) {
-    const ssize_t got = ::recv(it.fd, it.request + it.asked, sizeof it.request - it.asked, MSG_DONTWAIT);
+bool read_more(client &peer) {
+    const ssize_t got =
+        ::recv(peer.fd, peer.request + peer.asked, sizeof peer.request - peer.asked, MSG_DONTWAIT);
     if (got < 0)
         return errno == EAGAIN || errno == EINTR;
-    it.asked += static_cast<std::size_t>(got);
+    peer.asked += static_cast<std::size_t>(got);
     return got != 0;
 }
 
-bool serve(inspect_server &server, client &it, int events, std::int64_t at) {
-    if (it.has_to_send())
-        return (events & (POLLOUT | POLLERR | POLLHUP)) == 0 || send_more(it, at);
-    if ((events & (POLLIN | POLLERR | POLLHUP)) != 0 && !read_more(it))
+bool serve(inspect_server &server, client &peer, int events, std::int64_t at) {
+    if (peer.has_to_send())
+        return (events & (POLLOUT | POLLERR | POLLHUP)) == 0 || send_more(peer, at);
+    if ((events & (POLLIN | POLLERR | POLLHUP)) != 0 && !read_more(peer))
         return false;
-    return at < it.rests_until || answer_next(server, it);
+    return at < peer.rests_until || answer_next(server, peer);
 }
 
 // --- the thread --------------------------------------------------------------------------
 
-// What to wait for: the stopper, the listener, and the clients. -1 as a descriptor is passed over.
-struct waiting {
+// The descriptors to poll: the stopper, the listener, and the clients. poll skips a descriptor of -1.
+struct poll_set {
     pollfd of[2 + most_clients];
-    std::int64_t until;  // INT64_MAX: for ever
+    std::int64_t until;  // INT64_MAX: forever
 };
 
-std::int64_t dropped_at(const client &it) {
-    return (it.last_active > it.rests_until ? it.last_active : it.rests_until) + patience;
+std::int64_t dropped_at(const client &peer) {
+    return (peer.last_active > peer.rests_until ? peer.last_active : peer.rests_until) + patience;
 }
 
-void wake_at(waiting &it, std::int64_t at) { it.until = at < it.until ? at : it.until; }
+void wake_at(poll_set &set, std::int64_t at) { set.until = at < set.until ? at : set.until; }
 
-// A client that rests, or has sent all that a request can have, is not read.
-short events_of(const client &it, std::int64_t at) {
-    if (it.has_to_send())
+// The server does not read from a client that rests, or whose request buffer is full.
+short events_of(const client &peer, std::int64_t at) {
+    if (peer.has_to_send())
         return POLLOUT;
-    return at < it.rests_until || it.asked == sizeof it.request ? 0 : POLLIN;
+    return at < peer.rests_until || peer.asked == sizeof peer.request ? 0 : POLLIN;
 }
 
-waiting what_to_wait_for(inspect_server &it, std::int64_t at) {
-    const bool listens = at >= it.deaf_until && free_place(it) != nullptr;
-    waiting all = {{{it.stopper, POLLIN, 0}, {listens ? it.listener : -1, POLLIN, 0}}, INT64_MAX};
-    if (at < it.deaf_until)
-        wake_at(all, it.deaf_until);
+poll_set make_poll_set(inspect_server &server, std::int64_t at) {
+    const bool listens = at >= server.deaf_until && free_place(server) != nullptr;
+    poll_set all = {{{server.stopper, POLLIN, 0}, {listens ? server.listener : -1, POLLIN, 0}}, INT64_MAX};
+    if (at < server.deaf_until)
+        wake_at(all, server.deaf_until);
     for (unsigned i = 0; i < most_clients; ++i) {
-        const client &each = it.clients[i];
+        const client &each = server.clients[i];
         all.of[2 + i] = {each.fd, each.is_there() ? events_of(each, at) : short{0}, 0};
         if (!each.is_there())
             continue;
@@ -187,41 +189,42 @@ int milliseconds_until(std::int64_t then, std::int64_t at) {
     return then <= at ? 0 : ms < 60'000 ? static_cast<int>(ms) : 60'000;
 }
 
-void serve_all(inspect_server &it, const waiting &all, std::int64_t at) {
+void serve_all(inspect_server &server, const poll_set &all, std::int64_t at) {
     for (unsigned i = 0; i < most_clients; ++i) {
-        client &each = it.clients[i];
+        client &each = server.clients[i];
         if (!each.is_there())
             continue;
-        if (at >= dropped_at(each) || !serve(it, each, all.of[2 + i].revents, at))
-            hang_up(it, each);
-        if (it.rt->forked || it.rt->is_freed != 0)
+        if (at >= dropped_at(each) || !serve(server, each, all.of[2 + i].revents, at))
+            hang_up(server, each);
+        if (server.rt->forked || server.rt->is_freed != 0)
             return;
     }
     if ((all.of[1].revents & POLLIN) != 0)
-        accept_next(it, at);
+        accept_next(server, at);
 }
 
-// A record may end while an answer is made of it, and its `drop` run here, which may free the runtime or
-// fork. Then this thread frees it as it leaves, and is joined by none; in a child it only leaves.
+// A record may end while an answer describes it. Its `drop` then runs here, and may free the runtime or fork.
+// In the first case this thread detaches, and frees the runtime as it ends; in the child of a fork it only
+// ends.
 void *server_main(void *arg) {
-    auto &it = *static_cast<inspect_server *>(arg);
-    tw_runtime &rt = *it.rt;
+    auto &server = *static_cast<inspect_server *>(arg);
+    tw_runtime &rt = *server.rt;
     runtime::begin_thread("tickwheel-look");
     served_here = &rt;
     runtime::end_of_call end;
     const runtime::inside_user_code frame(rt, end);
     while (end.deferred().rt == nullptr && !rt.forked) {
         const std::int64_t before = now();
-        waiting all = what_to_wait_for(it, before);
+        poll_set all = make_poll_set(server, before);
         if (::poll(all.of, 2 + most_clients, milliseconds_until(all.until, before)) < 0)
             continue;
         if ((all.of[0].revents & POLLIN) != 0)
             return nullptr;
-        serve_all(it, all, now());
+        serve_all(server, all, now());
     }
     if (end.deferred().rt != nullptr) {
         pthread_detach(pthread_self());
-        it.has_thread = false;
+        server.has_thread = false;
     }
     return nullptr;
 }
@@ -229,38 +232,38 @@ void *server_main(void *arg) {
 // --- the component -----------------------------------------------------------------------
 
 void end_thread(runtime::component &base) {
-    inspect_server &it = server_in(base);
-    if (!it.has_thread)
+    inspect_server &server = server_in(base);
+    if (!server.has_thread)
         return;
     constexpr std::uint64_t one = 1;
-    while (::write(it.stopper, &one, sizeof one) < 0 && errno == EINTR) {
+    while (::write(server.stopper, &one, sizeof one) < 0 && errno == EINTR) {
     }
-    pthread_join(it.thread, nullptr);
-    it.has_thread = false;
+    pthread_join(server.thread, nullptr);
+    server.has_thread = false;
 }
 
-void close_all(inspect_server &it) {
-    close_descriptor(it.listener);
-    close_descriptor(it.stopper);
-    for (client &each : it.clients)
+void close_all(inspect_server &server) {
+    close_descriptor(server.listener);
+    close_descriptor(server.stopper);
+    for (client &each : server.clients)
         close_descriptor(each.fd);
 }
 
-// The socket is the parent's, and goes on there.
+// The socket belongs to the parent, which keeps serving it.
 void begin_in_child(runtime::component &base) {
-    inspect_server &it = server_in(base);
-    close_all(it);
-    it.file.path[0] = 0;
-    it.has_thread = false;
-    it.mutex.assume_held();  // since before the fork
-    it.mutex.unlock();
+    inspect_server &server = server_in(base);
+    close_all(server);
+    server.file.path[0] = 0;
+    server.has_thread = false;
+    server.mutex.assume_held();  // since before the fork
+    server.mutex.unlock();
 }
 
-void unmake(inspect_server &it) {
-    remove_socket(it.file);
-    close_all(it);
-    it.mutex.destroy();
-    std::free(&it);
+void unmake(inspect_server &server) {
+    remove_socket(server.file);
+    close_all(server);
+    server.mutex.destroy();
+    std::free(&server);
 }
 
 void destroy(runtime::component &base) {
@@ -269,10 +272,11 @@ void destroy(runtime::component &base) {
     unmake(server_in(base));
 }
 
-// `end`: what an answer walks through is still there, and will not be for long.
+// The thread ends in `end`, while the timers that an answer walks still exist.
 constexpr runtime::component_hooks server_hooks = {
-    .lock = [](runtime::component &it) TW_ACQUIRE(server_in(it).mutex) { server_in(it).mutex.lock(); },
-    .unlock = [](runtime::component &it) TW_RELEASE(server_in(it).mutex) { server_in(it).mutex.unlock(); },
+    .lock = [](runtime::component &base) TW_ACQUIRE(server_in(base).mutex) { server_in(base).mutex.lock(); },
+    .unlock = [](runtime::component &base)
+                  TW_RELEASE(server_in(base).mutex) { server_in(base).mutex.unlock(); },
     .begin_in_child = begin_in_child,
     .end = end_thread,
     .destroy = destroy,
@@ -282,44 +286,44 @@ inspect_server *allocate(tw_runtime &rt) {
     void *const memory = std::calloc(1, sizeof(inspect_server));
     if (memory == nullptr)
         return nullptr;
-    auto *const it = static_cast<inspect_server *>(memory);  // mostly not touched: see longest_answer
-    it->rt = &rt;
-    it->listener = it->stopper = -1;
-    for (client &each : it->clients)
+    auto *const server = static_cast<inspect_server *>(memory);  // mostly untouched: see longest_answer
+    server->rt = &rt;
+    server->listener = server->stopper = -1;
+    for (client &each : server->clients)
         each.fd = -1;
-    it->mutex.init();
-    return it;
+    server->mutex.init();
+    return server;
 }
 
-// The thread begins last. A fork that comes before it is a component would leave descriptors open in the
-// child, so it is one before it has any.
-int open(inspect_server &it, const char *path) {
+// Starts the thread last. The server is a component before it opens any descriptor, because a fork would
+// otherwise leave the descriptors open in the child.
+int open(inspect_server &server, const char *path) {
     {
-        const base::mutex_hold hold(&it.mutex);
-        it.listener = open_listener(path, it.file);
-        if (it.listener < 0)
-            return it.listener;
-        it.stopper = ::eventfd(0, EFD_CLOEXEC);
-        if (it.stopper < 0)
+        const base::mutex_hold hold(&server.mutex);
+        server.listener = open_listener(path, server.file);
+        if (server.listener < 0)
+            return server.listener;
+        server.stopper = ::eventfd(0, EFD_CLOEXEC);
+        if (server.stopper < 0)
             return -errno;
     }
-    const int error = create_thread(it.thread, nullptr, server_main, &it);
-    it.has_thread = error == 0;
+    const int error = create_thread(server.thread, nullptr, server_main, &server);
+    server.has_thread = error == 0;
     return error;
 }
 
 int make(tw_runtime &rt, const char *path) {
-    inspect_server *const it = allocate(rt);
-    if (it == nullptr)
+    inspect_server *const server = allocate(rt);
+    if (server == nullptr)
         return -ENOMEM;
-    add_component(*it, rt, server_hooks);
-    const int error = open(*it, path);
+    add_component(*server, rt, server_hooks);
+    const int error = open(*server, path);
     if (error != 0)
-        destroy(*it);
+        destroy(*server);
     return error;
 }
 
-// Refuses with the reason; 0 if the server may be begun or ended here.
+// Returns 0 if this thread may start or stop the server; otherwise refuses with the reason.
 int check_place(const tw_runtime &rt) {
     return runtime::inside_user_code::of(rt) || served_here == &rt
                ? runtime::refuse(-EBUSY, "called from inside a callback of the runtime")
@@ -366,9 +370,9 @@ TW_API int tw_inspect_stop(tw_runtime *rt) {
         return error;
     const runtime::no_thread_cancel guard;
     const base::mutex_hold hold(&rt->lifecycle_mutex);
-    runtime::component *const it = find_component(*rt, server_hooks);
-    if (it == nullptr)
+    runtime::component *const server = find_component(*rt, server_hooks);
+    if (server == nullptr)
         return runtime::refuse(-ENOENT, "the runtime is not to be looked at");
-    destroy(*it);
+    destroy(*server);
     return 0;
 }

@@ -1,4 +1,4 @@
-// What is said of a runtime to those that look at it. The server's thread.
+// The server's answers about a runtime. The server's thread.
 
 #include <cinttypes>
 #include <cstring>
@@ -11,18 +11,18 @@ namespace tickwheel::observe {
 
 namespace {
 
-constexpr std::size_t longest_text = 64;  // of a label that is told
+constexpr std::size_t longest_text = 64;  // bytes of a label in an answer
 
 void collect(const char *text, std::size_t size, void *arg) {
-    answer &it = *static_cast<answer *>(arg);
-    it.is_cut = it.is_cut || size > sizeof it.text - it.size;
-    if (it.is_cut)
+    answer &reply = *static_cast<answer *>(arg);
+    reply.is_cut = reply.is_cut || size > sizeof reply.text - reply.size;
+    if (reply.is_cut)
         return;
-    std::memcpy(it.text + it.size, text, size);
-    it.size += size;
+    std::memcpy(reply.text + reply.size, text, size);
+    reply.size += size;
 }
 
-// A text, or `-` for none, and the end of the line.
+// Ends the line with a text, or with `-` for none.
 void put_last(text_out &out, const char *text) {
     if (text == nullptr) {
         out.print("-\n");
@@ -100,24 +100,24 @@ struct due_timer {
     const char *label;
 };
 
-// Those that are due first of all that were met, in order.
+// The visited timers that are due first, in order.
 struct due_first {
     due_timer timers[inspect::most_timers];
     unsigned wanted, count;
 };
 
 void meet(const tw_pending_timer *timer, void *arg) {
-    due_first &it = *static_cast<due_first *>(arg);
-    if (it.count == it.wanted && it.timers[it.count - 1].remaining <= timer->remaining_ns)
+    due_first &first = *static_cast<due_first *>(arg);
+    if (first.count == first.wanted && first.timers[first.count - 1].remaining <= timer->remaining_ns)
         return;
-    unsigned place = it.count < it.wanted ? it.count++ : it.count - 1;
-    for (; place > 0 && it.timers[place - 1].remaining > timer->remaining_ns; --place)
-        it.timers[place] = it.timers[place - 1];
-    it.timers[place] = {timer->remaining_ns, timer->period_ns,
-                        timer->node != nullptr  ? "node"
-                        : timer->key != nullptr ? "key"
-                                                : "handle",
-                        timer->label};
+    unsigned place = first.count < first.wanted ? first.count++ : first.count - 1;
+    for (; place > 0 && first.timers[place - 1].remaining > timer->remaining_ns; --place)
+        first.timers[place] = first.timers[place - 1];
+    first.timers[place] = {timer->remaining_ns, timer->period_ns,
+                           timer->node != nullptr  ? "node"
+                           : timer->key != nullptr ? "key"
+                                                   : "handle",
+                           timer->label};
 }
 
 void put_pending(tw_runtime &rt, unsigned wanted, text_out &out) {
@@ -126,9 +126,9 @@ void put_pending(tw_runtime &rt, unsigned wanted, text_out &out) {
     if (wanted != 0)
         tw_runtime_each(&rt, meet, &first);
     for (unsigned i = 0; i < first.count; ++i) {
-        const due_timer &it = first.timers[i];
-        out.print("timer %" PRId64 " %" PRId64 " %s ", it.remaining, it.period, it.kind);
-        put_last(out, it.label);
+        const due_timer &timer = first.timers[i];
+        out.print("timer %" PRId64 " %" PRId64 " %s ", timer.remaining, timer.period, timer.kind);
+        put_last(out, timer.label);
     }
 }
 

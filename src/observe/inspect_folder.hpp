@@ -1,5 +1,5 @@
-// Where the sockets of a user's programs are: for the library, which makes them, and for tickwheel-top, which
-// finds them. Includes nothing of the library.
+// The folder of the sockets of a user's programs, for the library, which makes them, and for tickwheel-top,
+// which finds them. Includes no other header of the library.
 #pragma once
 
 #include <sys/stat.h>
@@ -16,18 +16,18 @@ struct folder_path {
     char text[longest_path + 1];
 };
 
-// 0 if only this user can enter the folder, else a negative errno. Links are not followed.
+// 0 if only this user can enter the folder, else a negative errno. Does not follow links.
 inline int check_private(const char *folder) {
-    struct stat it;
-    if (::lstat(folder, &it) != 0)
+    struct stat status;
+    if (::lstat(folder, &status) != 0)
         return -errno;
-    if (!S_ISDIR(it.st_mode))
+    if (!S_ISDIR(status.st_mode))
         return -ENOTDIR;
-    return it.st_uid == ::geteuid() && (it.st_mode & 077) == 0 ? 0 : -EPERM;
+    return status.st_uid == ::geteuid() && (status.st_mode & 077) == 0 ? 0 : -EPERM;
 }
 
-// The folder, which may not be there. 0 or -ENAMETOOLONG. A program with more rights than its user does not
-// trust the user's environment.
+// Stores the path of the folder, which need not exist. Returns 0 or -ENAMETOOLONG. A program with more rights
+// than its user ignores the user's environment.
 inline int name_folder(folder_path &path) {
     const char *const of_session = ::secure_getenv("XDG_RUNTIME_DIR");
     const int length = of_session != nullptr && *of_session == '/'

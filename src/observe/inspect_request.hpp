@@ -1,18 +1,18 @@
-// What clients may ask, for inspect.cpp. The protocol is text, of lines:
+// The requests of clients, for inspect.cpp. The protocol consists of lines of text:
 //
-//   server  tickwheel 1                when a client has connected; the number is that of the protocol
+//   server  tickwheel 1                when a client connects; the number is the protocol's
 //   client  stats
-//   server  NAME VALUE...              any number of lines; a client passes over names that it does not know
+//   server  NAME VALUE...              any number of lines; a client ignores names that it does not know
 //   server  end
 //   client  pending 5                  the timers that are due next, at most most_timers
 //   server  timer REMAINING_NS PERIOD_NS KIND "label"
 //   server  end
 //
-// Numbers are decimal, texts are strings of JSON, `-` is none. To all else the server says `error` and hangs
-// up.
+// Numbers are decimal, texts are JSON strings, `-` means none. The server answers any other request with
+// `error` and hangs up.
 //
-// std::string_view is used without what may throw, substr and what is made of it: unoptimised, that needs
-// the C++ library.
+// This file avoids the functions of std::string_view that may throw (substr and functions built on it): in an
+// unoptimised build they need the C++ library.
 #pragma once
 
 #include <cstddef>
@@ -27,10 +27,10 @@ inline constexpr unsigned most_timers = 64;
 struct request {
     enum { incomplete, wrong, stats, pending } what;
     unsigned timers;   // of `pending`
-    std::size_t size;  // how many bytes it takes
+    std::size_t size;  // length of the request in bytes
 };
 
-// Reads the first request of what has come so far.
+// Reads the first request in the bytes received so far.
 constexpr request read_request(std::string_view bytes) {
     const std::size_t end = bytes.find('\n');
     if (end >= longest_request)  // or there is none

@@ -1,4 +1,4 @@
-// The socket of tickwheel/inspect.h: made so that nobody but its owner can connect, at any moment.
+// Makes the socket of tickwheel/inspect.h. At no moment can other users connect to it.
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -32,10 +32,10 @@ int close_with(int fd, int error) {
     return error;
 }
 
-// True if the path is that of a socket of this user's that nobody listens on.
+// True if `path` is a socket of this user on which no process listens.
 bool is_left_over(const char *path) {
-    struct stat it;
-    if (::lstat(path, &it) != 0 || !S_ISSOCK(it.st_mode) || it.st_uid != ::geteuid())
+    struct stat status;
+    if (::lstat(path, &status) != 0 || !S_ISSOCK(status.st_mode) || status.st_uid != ::geteuid())
         return false;
     const int fd = make_socket();
     if (fd < 0)
@@ -56,14 +56,14 @@ int bind_to(int fd, const char *path) {
 }
 
 void remember(const char *path, socket_file &file) {
-    struct stat it = {};
-    ::lstat(path, &it);
-    file.device = it.st_dev;
-    file.inode = it.st_ino;
+    struct stat status = {};
+    ::lstat(path, &status);
+    file.device = status.st_dev;
+    file.inode = status.st_ino;
     std::strncpy(file.path, path, sizeof file.path - 1);
 }
 
-// The mode is set before the socket has a name, so at no moment can others connect.
+// Sets the mode before the socket has a name, so at no moment can other users connect.
 int listen_at(const char *path, socket_file &file) {
     const int fd = make_socket();
     if (fd < 0)
@@ -80,7 +80,7 @@ int listen_at(const char *path, socket_file &file) {
     return close_with(fd, error);
 }
 
-// In the user's folder, by a name that no other runtime of this process has: PID.NUMBER.
+// Listens in the user's folder, under a name that no other runtime of this process has: PID.NUMBER.
 int listen_in_folder(socket_file &file) {
     static constinit std::atomic<unsigned> made{0};
     inspect::folder_path folder, path;
@@ -96,7 +96,7 @@ int listen_in_folder(socket_file &file) {
                                                                                  : -ENAMETOOLONG;
 }
 
-// The credentials are those that the client had when it connected.
+// Checks the credentials that the client had when it connected.
 bool may_look(int fd) {
     ucred who = {};
     socklen_t size = sizeof who;

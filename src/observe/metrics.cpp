@@ -1,8 +1,8 @@
 // A runtime's counters in the text format of Prometheus, version 0.0.4. Any thread.
 //
-// Names end in their unit, and counters in _total; durations are in seconds. Readers refuse all that they get
-// if one byte of it is no UTF-8, a number has a comma for a point, or a row is there twice: so texts are
-// escaped, numbers are printed without the program's locale, and labels with one text are one row.
+// Names end in their unit, and counters in _total; durations are in seconds. A reader rejects the whole
+// output if one byte is not UTF-8, a number has a decimal comma, or a row appears twice. So this file escapes
+// texts, prints numbers without the program's locale, and merges labels with equal text into one row.
 #include <cinttypes>
 
 #include "counters.hpp"
@@ -14,7 +14,7 @@ using namespace tickwheel::observe;
 
 namespace {
 
-// Exact.
+// An exact duration in seconds.
 struct seconds {
     char text[32];
     explicit seconds(std::int64_t ns) {
@@ -35,8 +35,8 @@ void add_to(tw_label_counts &sum, const tw_label_counts &more) {
 // The text of a label; empty for timers without one.
 const char *text_of(const tw_label_counts &counts) { return counts.label != nullptr ? counts.label : ""; }
 
-// A program may have a label that is empty, that reads as the row of further labels does, or that differs
-// from another only in what cannot be written. Returns how many rows are left.
+// Merges rows whose labels are written alike: a program's label may be empty, may read like the row of
+// further labels, or may differ from another only in bytes that need escaping. Returns how many rows remain.
 int merge_equal(tw_label_counts *counts, int rows) {
     int kept = 0;
     for (int row = 0; row < rows; ++row) {
@@ -73,7 +73,7 @@ class metrics {
         out_.print("# HELP %s %s\n# TYPE %s %s\n", metric, help, metric, type);
     }
 
-    // Begins a row, with the labels it has.
+    // Begins a row, with its labels.
     void row(const char *metric, const char *key = nullptr, const char *value = nullptr,
              const char *limit = nullptr) {
         out_.print("%s", metric);

@@ -1,5 +1,5 @@
-// The walk over everything that is pending: first the nodes of each timeline, by the wheel's own walk; then
-// the armed records of all sets. Any thread.
+// The walk over all pending timers: first the nodes of each timeline, by the wheel's own walk; then the armed
+// records of all sets. Any thread.
 #include <tickwheel/observe.h>
 
 #include "runtime/labels.hpp"
@@ -11,15 +11,15 @@ using namespace tickwheel;
 
 namespace {
 
-// One walk: hands each timer that it meets to the program's visitor.
+// One walk: passes each pending timer to the user's visitor.
 struct pending_walk {
     tw_runtime &rt;
     tw_pending_visitor *visit;
     void *arg;
-    const runtime::timeline *line = nullptr;  // whose nodes are being walked
+    const runtime::timeline *line = nullptr;  // the timeline whose nodes are being walked
     std::int64_t visits = 0;
 
-    // The visitor has ended the walk: it has freed the runtime, or this is the child of a fork of its.
+    // True if the visitor has ended the walk: it has freed the runtime, or has forked and this is the child.
     bool is_over() const { return rt.is_freed != 0 || rt.forked; }
 
     void hand_out(tw_pending_timer &timer, unsigned label, const runtime::timeline &of) {

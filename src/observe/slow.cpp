@@ -1,9 +1,9 @@
-// Reporting callbacks that run for too long, while they run: a thread that looks at what the runtime's
-// threads are in. It is a component of the runtime, and ends with it.
+// Reports callbacks that run too long, while they run. The lookout is a thread that inspects the current
+// callbacks of the runtime's threads. It is a component of the runtime, and ends with it.
 //
-// It looks every quarter of the limit for as long as the runtime takes turns. When nothing runs or waits for
-// a worker, and no turn has begun for a while, it parks, and the firing thread wakes it as its next turn
-// begins. So a runtime that sleeps is not disturbed (P9).
+// The lookout inspects the callbacks every quarter of the limit while the runtime takes turns. When no
+// callback runs, no fire waits for a worker, and no turn has begun for a while, it parks; the firing thread
+// wakes it at the start of its next turn. So the lookout does not disturb a sleeping runtime (P9).
 #include <tickwheel/observe.h>
 #include <tickwheel/port.h>
 #include <unistd.h>
@@ -25,48 +25,48 @@ struct lookout : runtime::component {
     tw_slow_report *report;
     void *arg;
     pthread_t thread;
-    bool has_thread;        // not in the child of a fork
+    bool has_thread;        // false in the child of a fork
     std::uint32_t leaving;  // 0 or 1; atomic
 };
 
-lookout &lookout_in(runtime::component &it) { return static_cast<lookout &>(it); }
+lookout &lookout_in(runtime::component &base) { return static_cast<lookout &>(base); }
 
 // --- looking -----------------------------------------------------------------------------
 
-// A few callbacks are reported at a time; others that are slow, too, are found by the next look.
+// One look reports at most this many slow callbacks. The next look finds the others.
 constexpr unsigned most_at_once = 8;
 
-// What one look has found.
+// The findings of one look.
 struct look {
     tw_slow_callback slow[most_at_once];
     unsigned count = 0;
-    bool anything_runs = false;  // or will without another turn
+    bool anything_runs = false;  // or will run without another turn
 };
 
-// Reads `begun` again at the end: if another callback has begun, the fields may be a mix of both. Passing a
-// fire on to a worker can also take long, if other threads hold the pool's mutex, but then no callback is
-// slow.
-void look_at(const tw_runtime &rt, runtime::running_callback &it, bool on_worker, std::int64_t limit,
+// Reads `begun` again at the end: if another callback has begun, the fields may be a mix of both. Skips a
+// fire that is being passed on to a worker: that can take long if other threads hold the pool's mutex, but no
+// callback is slow then.
+void look_at(const tw_runtime &rt, runtime::running_callback &callback, bool on_worker, std::int64_t limit,
              look &seen) {
-    const runtime::stopwatch::reading begun = it.begun.load(std::memory_order_acquire);
+    const runtime::stopwatch::reading begun = callback.begun.load(std::memory_order_acquire);
     if (begun == 0)
         return;
     seen.anything_runs = true;
     const std::int64_t ns = runtime::stopwatch::between(begun, runtime::stopwatch::now());
-    if (ns < limit || it.is_passed_on.load(std::memory_order_relaxed) ||
-        begun == it.reported.load(std::memory_order_relaxed) || seen.count == most_at_once)
+    if (ns < limit || callback.is_passed_on.load(std::memory_order_relaxed) ||
+        begun == callback.reported.load(std::memory_order_relaxed) || seen.count == most_at_once)
         return;
     tw_slow_callback &slow = seen.slow[seen.count];
-    slow = {runtime::label_text(rt, it.label.load(std::memory_order_relaxed)),
-            it.node.load(std::memory_order_relaxed),
-            it.handle.load(std::memory_order_relaxed),
-            it.function.load(std::memory_order_relaxed),
+    slow = {runtime::label_text(rt, callback.label.load(std::memory_order_relaxed)),
+            callback.node.load(std::memory_order_relaxed),
+            callback.handle.load(std::memory_order_relaxed),
+            callback.function.load(std::memory_order_relaxed),
             ns,
             on_worker ? 1 : 0};
     std::atomic_thread_fence(std::memory_order_acquire);
-    if (it.begun.load(std::memory_order_relaxed) != begun)
+    if (callback.begun.load(std::memory_order_relaxed) != begun)
         return;
-    it.reported.store(begun, std::memory_order_relaxed);
+    callback.reported.store(begun, std::memory_order_relaxed);
     ++seen.count;
 }
 
@@ -87,30 +87,29 @@ void look_at_all(tw_runtime &rt, std::int64_t limit, look &seen) {
 
 constexpr unsigned looks_before_parking = 8;
 
-void sleep_for(lookout &it, std::int64_t ns) {
-    tw_port_wait(&it.leaving, 0, runtime::system_reading(CLOCK_MONOTONIC) + ns);
+void sleep_for(lookout &watcher, std::int64_t ns) {
+    tw_port_wait(&watcher.leaving, 0, runtime::system_reading(CLOCK_MONOTONIC) + ns);
 }
 
-// Sleeps until a turn begins after the one that had this number, or the lookout is to end. No turn is missed:
-// see tell_lookout.
-void park(lookout &it, std::uint32_t turn) {
-    __atomic_store_n(&it.rt->is_lookout_parked, 1, __ATOMIC_SEQ_CST);
-    if (__atomic_load_n(&it.leaving, __ATOMIC_SEQ_CST) == 0)
-        tw_port_wait(&it.rt->turn_number, turn, INT64_MAX);
-    __atomic_store_n(&it.rt->is_lookout_parked, 0, __ATOMIC_RELAXED);
+// Sleeps until a turn after `turn` begins, or the lookout must end. It cannot miss a turn: see tell_lookout.
+void park(lookout &watcher, std::uint32_t turn) {
+    __atomic_store_n(&watcher.rt->is_lookout_parked, 1, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&watcher.leaving, __ATOMIC_SEQ_CST) == 0)
+        tw_port_wait(&watcher.rt->turn_number, turn, INT64_MAX);
+    __atomic_store_n(&watcher.rt->is_lookout_parked, 0, __ATOMIC_RELAXED);
 }
 
 // A report may fork and return in the child. There it may have freed the runtime, so the thread ends without
-// another look at it.
-void look_out(lookout &it) {
+// touching the runtime again.
+void look_out(lookout &watcher) {
     const pid_t process = ::getpid();
     std::uint32_t last_turn = 0;
-    for (unsigned quiet = 0; __atomic_load_n(&it.leaving, __ATOMIC_ACQUIRE) == 0;) {
-        const std::uint32_t turn = __atomic_load_n(&it.rt->turn_number, __ATOMIC_ACQUIRE);
+    for (unsigned quiet = 0; __atomic_load_n(&watcher.leaving, __ATOMIC_ACQUIRE) == 0;) {
+        const std::uint32_t turn = __atomic_load_n(&watcher.rt->turn_number, __ATOMIC_ACQUIRE);
         look seen;
-        look_at_all(*it.rt, it.limit, seen);
+        look_at_all(*watcher.rt, watcher.limit, seen);
         for (unsigned i = 0; i < seen.count; ++i) {
-            it.report(&seen.slow[i], it.arg);
+            watcher.report(&seen.slow[i], watcher.arg);
             if (::getpid() != process)
                 return;
         }
@@ -118,13 +117,13 @@ void look_out(lookout &it) {
         quiet = is_quiet ? quiet + 1 : 0;
         last_turn = turn;
         if (quiet < looks_before_parking)
-            sleep_for(it, it.limit / 4);
+            sleep_for(watcher, watcher.limit / 4);
         else
-            park(it, turn);
+            park(watcher, turn);
     }
 }
 
-thread_local const tw_runtime *looked_out_for_here = nullptr;  // in the thread of a lookout
+thread_local const tw_runtime *looked_out_for_here = nullptr;  // set in the thread of a lookout
 
 void *lookout_main(void *arg) {
     runtime::begin_thread("tickwheel-slow");
@@ -133,38 +132,40 @@ void *lookout_main(void *arg) {
     return nullptr;
 }
 
-int start_thread(lookout &it) {
-    it.leaving = 0;
-    const int error = create_thread(it.thread, nullptr, lookout_main, &it);
-    it.has_thread = error == 0;
+int start_thread(lookout &watcher) {
+    watcher.leaving = 0;
+    const int error = create_thread(watcher.thread, nullptr, lookout_main, &watcher);
+    watcher.has_thread = error == 0;
     return error;
 }
 
-void end_thread(lookout &it) {
-    if (!it.has_thread)
+void end_thread(lookout &watcher) {
+    if (!watcher.has_thread)
         return;
-    __atomic_store_n(&it.leaving, 1, __ATOMIC_SEQ_CST);
-    tw_port_wake_all(&it.leaving);
-    tw_port_wake_all(&it.rt->turn_number);
-    pthread_join(it.thread, nullptr);
-    it.has_thread = false;
+    __atomic_store_n(&watcher.leaving, 1, __ATOMIC_SEQ_CST);
+    tw_port_wake_all(&watcher.leaving);
+    tw_port_wake_all(&watcher.rt->turn_number);
+    pthread_join(watcher.thread, nullptr);
+    watcher.has_thread = false;
 }
 
 // --- the component ---------------------------------------------------------------------------
 
 void destroy(runtime::component &base) {
-    lookout &it = lookout_in(base);
-    end_thread(it);
-    it.rt->lookout.store(nullptr, std::memory_order_relaxed);
-    it.rt->meter.onlookers.fetch_and(~runtime::fire_meter::lookout_for_slow, std::memory_order_relaxed);
-    remove_component(it);
-    std::free(&it);
+    lookout &watcher = lookout_in(base);
+    end_thread(watcher);
+    watcher.rt->lookout.store(nullptr, std::memory_order_relaxed);
+    watcher.rt->meter.onlookers.fetch_and(~runtime::fire_meter::lookout_for_slow, std::memory_order_relaxed);
+    remove_component(watcher);
+    std::free(&watcher);
 }
 
 constexpr runtime::component_hooks lookout_hooks = {
-    .begin_in_child = [](runtime::component &it) { lookout_in(it).has_thread = false; },
+    .begin_in_child = [](runtime::component &base) { lookout_in(base).has_thread = false; },
     .revive =
-        [](runtime::component &it) { return lookout_in(it).has_thread ? 0 : start_thread(lookout_in(it)); },
+        [](runtime::component &base) {
+            return lookout_in(base).has_thread ? 0 : start_thread(lookout_in(base));
+        },
     .destroy = destroy,
 };
 
@@ -173,16 +174,16 @@ int make(tw_runtime &rt, std::int64_t limit, tw_slow_report *report, void *arg) 
     if (memory == nullptr)
         return -ENOMEM;
     tw_port_hide(memory, sizeof(lookout));
-    auto *const it = new (memory) lookout{};  // cppcheck-suppress legacyUninitvar
-    it->limit = limit;
-    it->report = report;
-    it->arg = arg;
-    add_component(*it, rt, lookout_hooks);
-    if (const int error = start_thread(*it); error != 0) {
-        destroy(*it);
+    auto *const watcher = new (memory) lookout{};  // cppcheck-suppress legacyUninitvar
+    watcher->limit = limit;
+    watcher->report = report;
+    watcher->arg = arg;
+    add_component(*watcher, rt, lookout_hooks);
+    if (const int error = start_thread(*watcher); error != 0) {
+        destroy(*watcher);
         return error;
     }
-    rt.lookout.store(it, std::memory_order_relaxed);
+    rt.lookout.store(watcher, std::memory_order_relaxed);
     rt.meter.onlookers.fetch_or(runtime::fire_meter::lookout_for_slow, std::memory_order_relaxed);
     return 0;
 }

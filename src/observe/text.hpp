@@ -1,4 +1,4 @@
-// Text for people and programs, handed to a function of the program's. Nothing is allocated.
+// Formats text for humans and programs, and passes it to the user's function. Allocates nothing.
 #pragma once
 
 #include <cstddef>
@@ -17,11 +17,11 @@ class text_out {
     text_out(const text_out &) = delete;
     text_out &operator=(const text_out &) = delete;
 
-    // A piece of less than 512 characters; what is longer is cut.
+    // Prints less than 512 characters; cuts longer text.
     // NOLINTNEXTLINE(cert-dcl50-cpp): the compiler checks its arguments
     [[gnu::format(printf, 2, 3)]] void print(const char *format, ...);
 
-    // Of any length.
+    // For text of any length.
     void put(char c);
 
   private:

@@ -1,4 +1,4 @@
-// Recording fires for tickwheel/trace.h. Any thread. trace_write.cpp writes them.
+// Records fires for tickwheel/trace.h; trace_write.cpp writes them out. Any thread.
 #include "trace.hpp"
 
 #include <sys/syscall.h>
@@ -16,17 +16,17 @@ namespace {
 
 // --- threads -----------------------------------------------------------------------------
 
-// The number that the system knows a thread by. It is asked once for each thread and process: `forks` goes
-// up in a child, where the thread that forked has another number.
+// The system's number of a thread, queried once per thread and process: a child increments `forks`, because
+// the thread that forked has another number there.
 constinit std::atomic<unsigned> forks{1};
 constinit TW_THREAD_LOCAL unsigned asked_at = 0;
 constinit TW_THREAD_LOCAL int id_here = 0;
-constinit TW_THREAD_LOCAL std::uint64_t named_in = 0;  // the serial of the last recording that has its name
-constinit std::atomic<std::uint64_t> recordings{0};    // made in this process
+constinit TW_THREAD_LOCAL std::uint64_t named_in = 0;  // serial of the last recording with this thread's name
+constinit std::atomic<std::uint64_t> recordings{0};    // number made in this process
 
-// Takes the first entry that is free, or that has this thread already.
-void take_name(trace &it, int id) {
-    for (traced_thread &each : it.threads) {
+// Stores the thread's name in the first free entry, unless the thread has an entry already.
+void take_name(trace &recording, int id) {
+    for (traced_thread &each : recording.threads) {
         int none = 0;
         if (each.id.load(std::memory_order_acquire) == id)
             return;
@@ -38,21 +38,22 @@ void take_name(trace &it, int id) {
     }
 }
 
-int this_thread(trace &it) {
+int this_thread(trace &recording) {
     const unsigned now = forks.load(std::memory_order_relaxed);
-    if (asked_at == now && named_in == it.serial)
+    if (asked_at == now && named_in == recording.serial)
         return id_here;
     id_here = static_cast<int>(::syscall(SYS_gettid));
     asked_at = now;
-    named_in = it.serial;
-    take_name(it, id_here);
+    named_in = recording.serial;
+    take_name(recording, id_here);
     return id_here;
 }
 
 // --- recording ---------------------------------------------------------------------------
 
-// The firing thread knows how late it was. A worker's run is late by how long after its deadline it began;
-// with two clocks it is not known which one that is a reading of.
+// The firing thread has measured its lateness. A worker's run is late by the time from its deadline to its
+// start. If the runtime has two clocks the lateness is unknown (-1), because the fire does not say which
+// clock its deadline is on.
 std::int64_t lateness_of(const tw_runtime &rt, const runtime::recorded_fire &fire) {
     if (fire.kind != runtime::run_kind::on_worker)
         return fire.late.ns;
@@ -64,10 +65,10 @@ std::int64_t lateness_of(const tw_runtime &rt, const runtime::recorded_fire &fir
 }
 
 void record(runtime::fire_recorder &base, const runtime::recorded_fire &fire) {
-    trace &it = static_cast<trace &>(base);
+    trace &recording = static_cast<trace &>(base);
     const auto *const node = fire.what.node.load(std::memory_order_relaxed);
     const tw_handle handle = fire.what.handle.load(std::memory_order_relaxed);
-    const fire_tags tags = {this_thread(it),
+    const fire_tags tags = {this_thread(recording),
                             fire.what.label.load(std::memory_order_relaxed),
                             static_cast<unsigned>(fire.overruns < fire_tags::most_overruns
                                                       ? fire.overruns
@@ -75,16 +76,16 @@ void record(runtime::fire_recorder &base, const runtime::recorded_fire &fire) {
                             fire.late.cause,
                             fire.kind,
                             node == nullptr && handle != TW_NO_HANDLE};
-    it.ring.put({fire.begun, fire.ended, fire.due, lateness_of(*it.rt, fire),
-                 node != nullptr ? reinterpret_cast<std::uintptr_t>(node) : handle,
-                 reinterpret_cast<std::uintptr_t>(fire.what.function.load(std::memory_order_relaxed)),
-                 tags.packed()});
+    recording.ring.put({fire.begun, fire.ended, fire.due, lateness_of(*recording.rt, fire),
+                        node != nullptr ? reinterpret_cast<std::uintptr_t>(node) : handle,
+                        reinterpret_cast<std::uintptr_t>(fire.what.function.load(std::memory_order_relaxed)),
+                        tags.packed()});
 }
 
-// What is recorded must be described when it begins, for which there is an onlooker.
-void begin_recording(trace &it) {
-    runtime::fire_meter &meter = it.rt->meter;
-    meter.recorder.store(&it, std::memory_order_release);
+// A recorded callback must be described when it begins. The meter does so only if there is an onlooker.
+void begin_recording(trace &recording) {
+    runtime::fire_meter &meter = recording.rt->meter;
+    meter.recorder.store(&recording, std::memory_order_release);
     meter.onlookers.fetch_or(runtime::fire_meter::trace_of_fires, std::memory_order_relaxed);
 }
 
@@ -97,26 +98,26 @@ bool end_recording(runtime::fire_meter &meter) {
 // --- the component -----------------------------------------------------------------------
 
 void begin_in_child(runtime::component &base) {
-    trace &it = static_cast<trace &>(base);
-    end_recording(it.rt->meter);
+    trace &recording = static_cast<trace &>(base);
+    end_recording(recording.rt->meter);
     forks.fetch_add(1, std::memory_order_relaxed);
-    it.ring.begin_in_child();
-    for (traced_thread &each : it.threads) {
+    recording.ring.begin_in_child();
+    for (traced_thread &each : recording.threads) {
         each.has_name.store(false, std::memory_order_relaxed);
         each.id.store(0, std::memory_order_relaxed);
     }
 }
 
-void free_memory(trace &it) {
-    std::free(it.memory);
-    std::free(&it);
+void free_memory(trace &recording) {
+    std::free(recording.memory);
+    std::free(&recording);
 }
 
 void destroy(runtime::component &base) {
-    trace &it = static_cast<trace &>(base);
-    end_recording(it.rt->meter);
-    remove_component(it);
-    free_memory(it);
+    trace &recording = static_cast<trace &>(base);
+    end_recording(recording.rt->meter);
+    remove_component(recording);
+    free_memory(recording);
 }
 
 constexpr runtime::component_hooks trace_hooks = {
@@ -136,18 +137,18 @@ trace *make(tw_runtime &rt, std::size_t fires) {
     }
     tw_port_hide(memory, sizeof(trace));
     tw_port_hide(places, (size + 1) * line);
-    auto *const it = new (memory) trace{};  // cppcheck-suppress legacyUninitvar
+    auto *const recording = new (memory) trace{};  // cppcheck-suppress legacyUninitvar
     char *const first = static_cast<char *>(places) + line - reinterpret_cast<std::uintptr_t>(places) % line;
-    it->serial = recordings.fetch_add(1, std::memory_order_relaxed) + 1;
-    it->record = record;
-    it->memory = places;
-    it->ring.use(reinterpret_cast<trace_ring::place *>(first), size);
-    it->began = clock_pair::now();
-    it->rt = &rt;
-    return it;
+    recording->serial = recordings.fetch_add(1, std::memory_order_relaxed) + 1;
+    recording->record = record;
+    recording->memory = places;
+    recording->ring.use(reinterpret_cast<trace_ring::place *>(first), size);
+    recording->began = clock_pair::now();
+    recording->rt = &rt;
+    return recording;
 }
 
-// Of two threads that begin the first recording, both get the one that was made first.
+// If two threads begin the first recording at once, both get the one that was added first.
 trace *open(tw_runtime &rt, std::size_t fires) {
     if (trace *const known = trace_of(rt); known != nullptr)
         return known;
@@ -174,13 +175,13 @@ TW_API int tw_trace_start(tw_runtime *rt, size_t fires) {
     if (fires == 0 || fires > TW_TRACE_MOST)
         return runtime::refuse(-EINVAL, "the number of fires is 0 or more than TW_TRACE_MOST");
     const runtime::no_thread_cancel guard;
-    trace *const it = open(*rt, fires);
-    if (it == nullptr)
+    trace *const recording = open(*rt, fires);
+    if (recording == nullptr)
         return runtime::explain_system_error(-ENOMEM);
-    if (fires > it->ring.size())
+    if (fires > recording->ring.size())
         return runtime::refuse(-ENOSPC, "the first recording of this runtime was made for fewer fires");
-    it->ring.forget();
-    begin_recording(*it);
+    recording->ring.forget();
+    begin_recording(*recording);
     return 0;
 }
 

@@ -1,4 +1,4 @@
-// A recording of fires: a component of its runtime, which is there from the first tw_trace_start to the end.
+// A recording of fires: a component of its runtime, from the first tw_trace_start to the end of the runtime.
 #pragma once
 
 #include "runtime/components.hpp"
@@ -13,9 +13,9 @@ struct traced_thread {
     std::atomic<bool> has_name;
 };
 
-inline constexpr unsigned most_traced_threads = 256;  // further ones have no name in a trace
+inline constexpr unsigned most_traced_threads = 256;  // further threads have no name in a trace
 
-// The same moment by two clocks.
+// One moment on two clocks.
 struct clock_pair {
     runtime::stopwatch::reading counter;
     std::int64_t monotonic_ns;
@@ -29,21 +29,21 @@ struct clock_pair {
 };
 
 struct trace : runtime::component, runtime::fire_recorder {
-    std::uint64_t serial;  // of this recording in the process
+    std::uint64_t serial;  // number of this recording in the process
     trace_ring ring;
     void *memory;      // of the ring
-    clock_pair began;  // of the first recording; times are counted from there
+    clock_pair began;  // start of the first recording; times count from there
     traced_thread threads[most_traced_threads];
 };
 
-// What `tags` of a kept fire has.
+// The contents of `tags` of a kept fire.
 struct fire_tags {
     int thread;
     unsigned label;
     unsigned overruns;  // `most_overruns` also stands for more
     tw_late_cause cause;
     runtime::run_kind kind;
-    bool is_handle;  // what `timer` is
+    bool is_handle;  // whether `timer` is a handle
 
     static constexpr unsigned most_overruns = 0xFFFF;
 

@@ -1,9 +1,9 @@
-// The last fires of a runtime, in memory that is allocated once. Any number of threads write and read, and
-// none waits for another.
+// The last fires of a runtime, in memory allocated once. Any number of threads may write and read, and none
+// waits for another.
 //
-// The n-th fire goes into place n % size. `turn` of a place is 2 n + 1 while its n-th fire is being written,
-// and 2 n + 2 when it is whole; a reader that finds another turn before or after it has copied the place
-// leaves it out. A writer that finds a place in use by one that is slower by a whole round drops its fire.
+// Fire n goes into place n % size. The place's `turn` is 2 n + 1 while a thread writes fire n, and 2 n + 2
+// when the fire is complete. A reader skips a fire if it finds another turn before or after copying the
+// place. A writer drops its fire if a writer of an earlier round still uses the place.
 #pragma once
 
 #include <atomic>
@@ -12,10 +12,10 @@
 
 namespace tickwheel::observe {
 
-// One fire, as it is kept.
+// One recorded fire.
 struct kept_fire {
     std::uint64_t begun, ended;  // readings of the stopwatch
-    std::int64_t due, late;      // `late` is negative if it is not known
+    std::int64_t due, late;      // `late` is negative if unknown
     std::uint64_t timer;         // the address of a node, or a handle; 0: neither
     std::uint64_t function;
     std::uint64_t tags;  // see fire_tags in trace.hpp
@@ -25,7 +25,7 @@ class trace_ring {
   public:
     static constexpr std::size_t words = sizeof(kept_fire) / sizeof(std::uint64_t);
 
-    // A cache line. All are 0 at the beginning.
+    // A cache line, initially all 0.
     struct alignas(64) place {
         std::atomic<std::uint64_t> turn;
         std::atomic<std::uint64_t> fire[words];
@@ -39,17 +39,17 @@ class trace_ring {
     }
     std::uint64_t size() const { return size_; }
 
-    // Forgets what is there. Fires that are being written may still come in.
+    // Forgets all fires. Threads that are recording a fire may still add it.
     void forget() { first_.store(written(), std::memory_order_relaxed); }
 
-    // In the child of a fork, which has none of the threads that were writing: forgets all, and may use
-    // the places that those have left unfinished.
+    // In the child of a fork, where the writing threads do not exist: forgets all fires, and lets writers
+    // use the places that those threads left unfinished.
     void begin_in_child() {
         inherited_.store(written(), std::memory_order_relaxed);
         forget();
     }
 
-    // How many fires have been written, ever; and the number of the oldest that may be there.
+    // The number of fires ever written, and the number of the oldest fire that may still be there.
     std::uint64_t written() const { return next_.load(std::memory_order_acquire); }
     std::uint64_t oldest() const {
         const std::uint64_t end = written(), first = first_.load(std::memory_order_relaxed);
@@ -73,7 +73,7 @@ class trace_ring {
         at.turn.store(mine + 1, std::memory_order_release);
     }
 
-    // Copies a fire. False if it is not there, or not any more.
+    // Copies a fire. Returns false if the ring does not have it (any more).
     bool get(std::uint64_t number, kept_fire &fire) const {
         const place &at = places_[number & (size_ - 1)];
         const std::uint64_t whole = 2 * number + 2;
@@ -92,7 +92,7 @@ class trace_ring {
     place *places_;
     std::uint64_t size_;
     std::atomic<std::uint64_t> first_{0};
-    std::atomic<std::uint64_t> inherited_{0};  // fires that were written before the process forked
+    std::atomic<std::uint64_t> inherited_{0};  // number of fires written before the process forked
     alignas(64) std::atomic<std::uint64_t> next_{0};
 };
 

@@ -1,4 +1,4 @@
-// A recording in the trace event format of Chrome. Any thread, also while fires are recorded.
+// Writes a recording in Chrome's trace event format. Any thread, even while fires are being recorded.
 #include <dlfcn.h>
 #include <tickwheel/trace.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@
 #include "trace.hpp"
 #include "writing.hpp"
 
-// Weak: where it is not in the C library itself, programs need not link with what has it.
+// Weak: if dladdr is not in the C library itself, programs need not link with the library that has it.
 // NOLINTNEXTLINE(readability-redundant-declaration)
 extern "C" int dladdr(const void *address, Dl_info *info) noexcept __attribute__((weak));
 
@@ -21,12 +21,12 @@ using namespace tickwheel::observe;
 
 namespace {
 
-// Turns readings of the stopwatch into those of CLOCK_MONOTONIC, by two moments at which both were read. The
-// longer the recording, the more exact; and what comes later is never earlier.
+// Converts stopwatch readings to CLOCK_MONOTONIC, using two moments at which both were read. A longer
+// recording gives a more exact result. The order of readings is kept.
 class time_scale {
   public:
     explicit time_scale(const clock_pair &began) : began_(began) {
-        constexpr std::int64_t long_enough = 1'000'000;  // two readings of 50 ns are little of it
+        constexpr std::int64_t long_enough = 1'000'000;  // compared with two readings of 50 ns
         const clock_pair now = clock_pair::now();
         const std::int64_t ns = now.monotonic_ns - began.monotonic_ns;
         const std::uint64_t counts = now.counter - began.counter;
@@ -42,10 +42,10 @@ class time_scale {
 
   private:
     const clock_pair &began_;
-    double rate_;  // nanoseconds in a count
+    double rate_;  // nanoseconds per count
 };
 
-// A number of microseconds, with a point in every language.
+// A number of microseconds, with a decimal point in every locale.
 struct microseconds {
     char text[32];
     explicit microseconds(std::int64_t ns) {
@@ -59,8 +59,8 @@ struct microseconds {
 
 class trace_writer {
   public:
-    trace_writer(tw_runtime &rt, const trace &it, text_out &out)
-        : rt_(rt), trace_(it), out_(out), scale_(it.began) {}
+    trace_writer(tw_runtime &rt, const trace &recording, text_out &out)
+        : rt_(rt), trace_(recording), out_(out), scale_(recording.began) {}
 
     std::int64_t write_all() {
         const std::uint64_t first = trace_.ring.oldest(), end = trace_.ring.written();
@@ -102,10 +102,10 @@ class trace_writer {
                 write_name("thread_name", each.id.load(std::memory_order_relaxed), each.name);
     }
 
-    // Its symbol, if it is a public one; else where it is in which file, for addr2line.
+    // Writes the function's symbol if it is public; else its file and offset, for addr2line.
     void put_function(std::uint64_t address) {
         Dl_info info = {};
-        // NOLINTNEXTLINE(performance-no-int-to-ptr): it was a pointer, and is only looked up
+        // NOLINTNEXTLINE(performance-no-int-to-ptr): the address was a pointer, and is only looked up
         const auto *const function = reinterpret_cast<const void *>(static_cast<std::uintptr_t>(address));
         const bool is_known = dladdr != nullptr && dladdr(function, &info) != 0;
         if (is_known && info.dli_sname != nullptr && info.dli_saddr == function) {
@@ -146,7 +146,7 @@ class trace_writer {
         put_name(fire, tags.label);
         out_.print("\",\"args\":{\"function\":\"");
         put_function(fire.function);
-        out_.print("\",\"due_ns\":\"%" PRId64 "\"", fire.due);  // a text, as many readers round numbers
+        out_.print("\",\"due_ns\":\"%" PRId64 "\"", fire.due);  // string: many readers round numbers
         if (fire.late >= 0)
             out_.print(",\"late_us\":%s", microseconds(fire.late).text);
         if (tags.kind != runtime::run_kind::on_worker)
@@ -178,9 +178,9 @@ class trace_writer {
 
 TW_API int64_t tw_trace_write(tw_runtime *rt, tw_text *write, void *arg) {
     return write_text(rt, write, arg, [&](text_out &out) -> std::int64_t {
-        const trace *const it = trace_of(*rt);
-        if (it == nullptr)
+        const trace *const recording = trace_of(*rt);
+        if (recording == nullptr)
             return runtime::refuse(-ENOENT, "nothing was recorded; see tw_trace_start");
-        return trace_writer(*rt, *it, out).write_all();
+        return trace_writer(*rt, *recording, out).write_all();
     });
 }

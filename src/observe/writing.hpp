@@ -9,8 +9,8 @@
 
 namespace tickwheel::observe {
 
-// Makes such a call: `body` writes to the text_out that it is given. The function of the program's may do
-// what a callback may.
+// Makes such a call: `body` writes to the text_out that it gets. The user's function may do anything that a
+// callback may.
 template <class Body> auto write_text(tw_runtime *rt, tw_text *write, void *arg, Body body) {
     using result = decltype(body(std::declval<text_out &>()));
     if (const int error = runtime::check_usable(rt); error != 0)

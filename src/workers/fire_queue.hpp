@@ -1,10 +1,9 @@
-// The fires of one pool that wait for a worker. One thread at a time, the one that holds the pool mutex.
-// Only `make` allocates.
+// The waiting fires of one pool. The caller holds the pool mutex. Only `make` allocates.
 //
-//   - A runnable has a ring of its fires, oldest first; `last` is the youngest.
-//   - A heap holds the runnables that a worker may take, by the number of their oldest
-//     fire, so that fires are taken in the order they came in, also those that had to wait
-//     for an earlier run of their runnable.
+//   - A runnable has a ring of its waiting fires, oldest first; `last` is the youngest.
+//   - A heap holds the ready runnables (those that a worker may take), ordered by the number of
+//     their oldest fire. So workers take fires in the order of arrival, even if a fire had to
+//     wait for an earlier run of its runnable.
 #pragma once
 
 #include <cassert>
@@ -22,11 +21,11 @@ struct tw_waiting_fire {
 
 namespace tickwheel::workers {
 
-inline bool is_concurrent(const tw_runnable &it) { return (it.flags & TW_CONCURRENT) != 0; }
+inline bool is_concurrent(const tw_runnable &runnable) { return (runnable.flags & TW_CONCURRENT) != 0; }
 
 class fire_queue {
   public:
-    // Makes room for so many fires. Returns false without memory; unmake is called all the same.
+    // Allocates room for that many fires. Returns false without memory; the caller still calls `unmake`.
     bool make(std::size_t room) {
         cells_ = static_cast<tw_waiting_fire *>(std::calloc(room, sizeof *cells_));
         heap_ = static_cast<ranked *>(std::calloc(room + 1, sizeof *heap_));
@@ -40,93 +39,93 @@ class fire_queue {
     std::uint32_t waiting() const { return waiting_; }
     std::uint64_t next_number() const { return next_number_; }
 
-    // How many fires could be taken at this moment, by as many workers.
+    // How many fires workers could take now, one fire each.
     std::uint32_t takable() const { return takable_; }
 
-    // The runnable that may be taken and has waited longest; null if there is none.
-    tw_runnable *first() const { return ready_ != 0 ? heap_[1].it : nullptr; }
+    // The ready runnable with the oldest fire; null if none is ready.
+    tw_runnable *first() const { return ready_ != 0 ? heap_[1].runnable : nullptr; }
 
-    // Searches the heap from place `at` towards its root for a runnable that is_wanted, and leaves its
-    // place in `at`. Null if there is none; then `at` is 0.
+    // Searches the heap from place `at` towards the root for a wanted runnable, and stores its place in
+    // `at`. If there is none, returns null and sets `at` to 0.
     template <class Wanted> tw_runnable *find(std::uint32_t &at, Wanted is_wanted) const {
         for (at = at < ready_ ? at : ready_; at != 0; --at)
-            if (is_wanted(*heap_[at].it))
-                return heap_[at].it;
+            if (is_wanted(*heap_[at].runnable))
+                return heap_[at].runnable;
         return nullptr;
     }
 
-    static bool is_ready(const tw_runnable &it) { return it.place != 0; }
+    static bool is_ready(const tw_runnable &runnable) { return runnable.place != 0; }
 
-    // A runnable with a fire may be taken from now on; or not any more.
-    void make_ready(tw_runnable &it) {
-        assert(!is_ready(it) && it.last != nullptr && it.waiting > 0);
-        takable_ += share(it);
-        rise(++ready_, {it.last->next->number, &it});
+    // Adds a runnable with a waiting fire to the heap, or removes it.
+    void make_ready(tw_runnable &runnable) {
+        assert(!is_ready(runnable) && runnable.last != nullptr && runnable.waiting > 0);
+        takable_ += share(runnable);
+        rise(++ready_, {runnable.last->next->number, &runnable});
     }
-    void make_unready(tw_runnable &it) {
-        takable_ -= share(it);
-        const std::uint32_t hole = it.place;
+    void make_unready(tw_runnable &runnable) {
+        takable_ -= share(runnable);
+        const std::uint32_t hole = runnable.place;
         const ranked last = heap_[ready_--];
-        it.place = 0;
-        if (last.it == &it)
+        runnable.place = 0;
+        if (last.runnable == &runnable)
             return;
         rise(hole, last);
-        sink(last.it->place, last);
+        sink(last.runnable->place, last);
     }
 
-    // Counts a fire as an overrun of the youngest that waits, if that has this number or a later one.
-    static bool join(tw_runnable &it, std::uint64_t from_number, std::uint64_t overruns) {
-        if (it.last == nullptr || it.last->number < from_number)
+    // Counts a fire as an overrun of the youngest waiting one, unless that has a number below from_number.
+    static bool join(tw_runnable &runnable, std::uint64_t from_number, std::uint64_t overruns) {
+        if (runnable.last == nullptr || runnable.last->number < from_number)
             return false;
-        it.last->overruns += overruns + 1;
+        runnable.last->overruns += overruns + 1;
         return true;
     }
 
-    // There must be room: the pool has cells for its bound, for what idle workers are about to take, and
-    // for the one fire too many.
-    void push(tw_runnable &it, std::int64_t due, std::uint64_t overruns) {
+    // REQUIRES: a free cell. The pool has cells for its bound, for one fire per idle worker, and for the
+    // one fire over the bound.
+    void push(tw_runnable &runnable, std::int64_t due, std::uint64_t overruns) {
         tw_waiting_fire &fire = take_cell();
         fire = {&fire, next_number_++, due, overruns};
-        if (it.last != nullptr) {
-            fire.next = it.last->next;
-            it.last->next = &fire;
+        if (runnable.last != nullptr) {
+            fire.next = runnable.last->next;
+            runnable.last->next = &fire;
         }
-        it.last = &fire;
-        ++it.waiting;
+        runnable.last = &fire;
+        ++runnable.waiting;
         ++waiting_;
-        if (is_ready(it) && is_concurrent(it))
+        if (is_ready(runnable) && is_concurrent(runnable))
             ++takable_;
     }
 
-    // Takes the oldest fire of a runnable that is not ready.
-    tw_waiting_fire pop(tw_runnable &it) {
-        assert(!is_ready(it) && it.last != nullptr);
-        tw_waiting_fire &oldest = *it.last->next;
+    // Removes the oldest fire of a runnable that is not ready.
+    tw_waiting_fire pop(tw_runnable &runnable) {
+        assert(!is_ready(runnable) && runnable.last != nullptr);
+        tw_waiting_fire &oldest = *runnable.last->next;
         const tw_waiting_fire fire = oldest;
-        if (it.last == &oldest)
-            it.last = nullptr;
+        if (runnable.last == &oldest)
+            runnable.last = nullptr;
         else
-            it.last->next = oldest.next;
-        --it.waiting;
+            runnable.last->next = oldest.next;
+        --runnable.waiting;
         --waiting_;
         oldest.next = free_;
         free_ = &oldest;
         return fire;
     }
 
-    // Drops all fires of a runnable in one move; returns how many.
-    std::uint32_t drop_all(tw_runnable &it) {
-        tw_waiting_fire *const youngest = it.last;
+    // Drops all fires of a runnable at once; returns how many.
+    std::uint32_t drop_all(tw_runnable &runnable) {
+        tw_waiting_fire *const youngest = runnable.last;
         if (youngest == nullptr)
             return 0;
-        if (is_ready(it))
-            make_unready(it);
+        if (is_ready(runnable))
+            make_unready(runnable);
         tw_waiting_fire *const oldest = youngest->next;
         youngest->next = free_;
         free_ = oldest;
-        const std::uint32_t dropped = it.waiting;
-        it.last = nullptr;
-        it.waiting = 0;
+        const std::uint32_t dropped = runnable.waiting;
+        runnable.last = nullptr;
+        runnable.waiting = 0;
         waiting_ -= dropped;
         return dropped;
     }
@@ -134,11 +133,13 @@ class fire_queue {
   private:
     struct ranked {
         std::uint64_t number;
-        tw_runnable *it;
+        tw_runnable *runnable;
     };
 
-    // How many workers can be busy with this runnable at once: what it adds to `takable_`.
-    static std::uint32_t share(const tw_runnable &it) { return is_concurrent(it) ? it.waiting : 1; }
+    // How many workers could take a fire of this ready runnable now: its share of `takable_`.
+    static std::uint32_t share(const tw_runnable &runnable) {
+        return is_concurrent(runnable) ? runnable.waiting : 1;
+    }
 
     tw_waiting_fire &take_cell() {
         if (free_ == nullptr)
@@ -150,10 +151,10 @@ class fire_queue {
 
     void put(std::uint32_t at, const ranked &e) {
         heap_[at] = e;
-        e.it->place = at;
+        e.runnable->place = at;
     }
-    // Put an element where it belongs in the heap, from a hole at `at` towards the root, or away from it. The
-    // oldest fire is at the root. A runnable knows its place, so that one that is cancelled is found at once.
+    // Move an element from a hole at `at` to its position in the heap, towards the root or away from it. The
+    // oldest fire is at the root. Each runnable stores its place, so cancelling one needs no search.
     void rise(std::uint32_t at, const ranked &e) {
         for (; at > 1 && e.number < heap_[at / 2].number; at /= 2)
             put(at, heap_[at / 2]);
@@ -171,8 +172,8 @@ class fire_queue {
     }
 
     tw_waiting_fire *cells_ = nullptr;
-    tw_waiting_fire *free_ = nullptr;  // cells that were used before; those from `untouched_` on never were
-    ranked *heap_ = nullptr;           // from 1 to ready_
+    tw_waiting_fire *free_ = nullptr;  // released cells; cells from `untouched_` on were never used
+    ranked *heap_ = nullptr;           // elements 1 to ready_
     std::uint32_t untouched_ = 0, ready_ = 0, waiting_ = 0, takable_ = 0;
     std::uint64_t next_number_ = 0;
 };

@@ -1,5 +1,5 @@
-// A pool's life: made, stopped, forked, freed; its threads; and its hooks as a component of a runtime.
-// Any thread.
+// The life of a pool: making, stopping, forking and freeing it; its threads; and its hooks as a component
+// of a runtime. Any thread.
 #include "pool.hpp"
 
 #include <cstdlib>
@@ -12,7 +12,7 @@ constexpr unsigned default_threads = 4;
 constexpr std::uint32_t default_queue = 1024;
 constexpr std::uint32_t longest_queue = std::uint32_t{1} << 24;
 
-// Returns null if the options are valid, else why not.
+// Returns null if the options are valid, else the reason.
 const char *what_is_wrong(const tw_workers_options &o) {
     if (o.threads > TW_WORKERS_MAX)
         return "more threads than TW_WORKERS_MAX";
@@ -40,9 +40,9 @@ void make_conditions(tw_workers &pool) {
     pthread_cond_init(&pool.changed, nullptr);
 }
 
-// The fires of jobs go at once, so that the jobs are their owners' again. Those of records stay in the
-// queue below discard_before: a worker takes them and calls `discarded`, which needs the record lock,
-// and that comes before the pool's.
+// Drops the fires of jobs at once, so that the owners may free their jobs. The fires of records stay in
+// the queue, below discard_before: a worker takes them and calls `discarded`, which needs the record
+// lock, and lock order puts that before the pool mutex.
 void discard(tw_workers &pool) TW_REQUIRES(pool.mutex) {
     if (pool.at_stop != TW_STOP_DISCARD)
         return;
@@ -50,8 +50,8 @@ void discard(tw_workers &pool) TW_REQUIRES(pool.mutex) {
     pool.discard_before = pool.queue.next_number();
 }
 
-// A worker ends when it finds nothing to take while `leaving` is set, so the queue is worked off first. A
-// worker that frees the runtime calls this itself, and nothing joins it (free_runtime).
+// A worker ends when `leaving` is set and it finds no ready runnable, so workers empty the queue first. A
+// worker that frees the runtime calls this itself; it is detached and not joined (free_runtime).
 void end_threads(tw_workers &pool) {
     {
         const base::mutex_hold hold(&pool.mutex);
@@ -62,12 +62,12 @@ void end_threads(tw_workers &pool) {
         if (pthread_equal(pool.runners[i].thread, pthread_self()) == 0)
             pthread_join(pool.runners[i].thread, nullptr);
     pool.started = 0;
-    pool.mutex.assume_held();  // no thread is left that it excludes
+    pool.mutex.assume_held();  // no other thread is left
     pool.leaving = false;
 }
 
-// Starts all of them, or none. A worker counts as idle before it runs for the first time: it takes what is
-// offered to it as soon as it does.
+// Starts all threads, or none. A worker counts as idle before its thread first runs, because it will take
+// an offered fire as soon as it runs.
 int start_threads(tw_workers &pool) {
     for (; pool.started < pool.threads; ++pool.started) {
         runner &next = pool.runners[pool.started];
@@ -76,37 +76,41 @@ int start_threads(tw_workers &pool) {
             return error;
         }
     }
-    pool.mutex.assume_held();  // nothing is in the queue yet, so no worker looks at `idle`
+    pool.mutex.assume_held();  // the queue is still empty, so no worker touches `idle`
     pool.idle = pool.threads;
     return 0;
 }
 
-// --- as a component of its runtime -------------------------------------------------------
+// --- the component -----------------------------------------------------------------------
 
-tw_workers &pool_of(runtime::component &it) { return static_cast<tw_workers &>(it); }
+tw_workers &pool_of(runtime::component &component) { return static_cast<tw_workers &>(component); }
 
-void lock(runtime::component &it) TW_ACQUIRE(pool_of(it).mutex) { pool_of(it).mutex.lock(); }
-void unlock(runtime::component &it) TW_RELEASE(pool_of(it).mutex) { pool_of(it).mutex.unlock(); }
+void lock(runtime::component &component) TW_ACQUIRE(pool_of(component).mutex) {
+    pool_of(component).mutex.lock();
+}
+void unlock(runtime::component &component) TW_RELEASE(pool_of(component).mutex) {
+    pool_of(component).mutex.unlock();
+}
 
-// The firing thread may wait in `settle` for room. It is told of a change, and finds that it has to leave.
-void interrupt(runtime::component &it) {
-    tw_workers &pool = pool_of(it);
+// The firing thread may be waiting in `settle` for room. This wakes it, and it finds that it must leave.
+void interrupt(runtime::component &component) {
+    tw_workers &pool = pool_of(component);
     const base::mutex_hold hold(&pool.mutex);
     discard(pool);
     tell_of_change(pool);
 }
 
-// Returns when nothing waits and nothing runs. In the child of a fork that is true from the beginning.
-void stop(runtime::component &it) {
-    tw_workers &pool = pool_of(it);
+// Returns when no fire waits and none runs. In the child of a fork, that is at once.
+void stop(runtime::component &component) {
+    tw_workers &pool = pool_of(component);
     const base::mutex_hold hold(&pool.mutex);
     discard(pool);
     while (!is_at_rest(pool))
         await_change(pool);
 }
 
-// The fires that wait are the parent's to run. The queue has the runnables that are ready; those that were
-// run, and have further fires, are found in their runners.
+// The parent runs the waiting fires. Ready runnables are in the queue; runnables that had a run in progress
+// and further fires are in the runners.
 void forget_fires(tw_workers &pool) TW_REQUIRES(pool.mutex) {
     while (tw_runnable *const each = pool.queue.first())
         pool.queue.drop_all(*each);
@@ -120,11 +124,11 @@ void forget_fires(tw_workers &pool) TW_REQUIRES(pool.mutex) {
     }
 }
 
-// The forking thread has taken the mutex, so the queue is whole. Conditions are made anew, as threads that
-// waited on them are not there. Its own run, if it is a worker, does not count any more: run_first sees
-// `forks` change and touches the pool no more.
-void begin_in_child(runtime::component &it) {
-    tw_workers &pool = pool_of(it);
+// The forking thread has held the mutex since before the fork, so the queue is consistent. The conditions
+// are initialised again, as their waiters do not exist in the child. If the forking thread is a worker, its
+// own run no longer counts: run_first sees `forks` change and does not touch the pool again.
+void begin_in_child(runtime::component &component) {
+    tw_workers &pool = pool_of(component);
     pool.mutex.assume_held();  // see above
     forget_fires(pool);
     make_conditions(pool);
@@ -136,8 +140,8 @@ void begin_in_child(runtime::component &it) {
     pool.mutex.unlock();
 }
 
-// A child gets its threads from tw_runtime_after_fork. Until then nothing may run there (P13).
-int revive(runtime::component &it) { return start_threads(pool_of(it)); }
+// tw_runtime_after_fork starts the threads of a child. Until then nothing may run there (P13).
+int revive(runtime::component &component) { return start_threads(pool_of(component)); }
 
 void unmake(tw_workers &pool) {
     pool.mutex.assume_held();  // no other thread knows the pool
@@ -150,9 +154,9 @@ void unmake(tw_workers &pool) {
     std::free(&pool);
 }
 
-// The threads end first: they look at the pool, and at the runtime, until they have left.
-void destroy(runtime::component &it) {
-    tw_workers &pool = pool_of(it);
+// Ends the threads first, because they use the pool and the runtime until they end.
+void destroy(runtime::component &component) {
+    tw_workers &pool = pool_of(component);
     end_threads(pool);
     remove_component(pool);
     unmake(pool);
@@ -164,22 +168,23 @@ constexpr runtime::component_hooks pool_hooks = {
     .unlock = unlock,
     .begin_in_child = begin_in_child,
     .interrupt = interrupt,
-    .settle = [](runtime::component &it) TW_RELEASE(pool_of(it).mutex) { return settle(pool_of(it)); },
-    .begin_clear = [](runtime::component &it) { begin_clear(pool_of(it)); },
-    .clear_one = [](runtime::component &it) { return clear_one(pool_of(it)); },
+    .settle = [](runtime::component &component)
+                  TW_RELEASE(pool_of(component).mutex) { return settle(pool_of(component)); },
+    .begin_clear = [](runtime::component &component) { begin_clear(pool_of(component)); },
+    .clear_one = [](runtime::component &component) { return clear_one(pool_of(component)); },
     .stop = stop,
     .revive = revive,
     .destroy = destroy,
-    .callbacks = [](runtime::component &it) -> runtime::running_callbacks {
-        tw_workers &pool = pool_of(it);
+    .callbacks = [](runtime::component &component) -> runtime::running_callbacks {
+        tw_workers &pool = pool_of(component);
         const base::mutex_hold hold(&pool.mutex);
         return {pool.callbacks, pool.threads + 1, !is_at_rest(pool)};
     },
 };
 
-// Waits until the firing thread is no longer in `settle` for this pool. It cannot enter it again: it looks
-// for a pool to settle with the components mutex held, and the mark is gone. Nothing waits in the queue
-// any more, so a `settle` that is under way ends soon.
+// Waits until the firing thread has left `settle` for this pool. The thread cannot enter `settle` again,
+// because it looks for a pool to settle with the components mutex held, and mark_settled removes the mark
+// under that mutex. The queue is empty, so a `settle` in progress ends soon.
 void wait_until_settled(tw_workers &pool) {
     {
         const base::mutex_hold no_settling_begins(&pool.rt->components_mutex);
@@ -190,9 +195,9 @@ void wait_until_settled(tw_workers &pool) {
         await_change(pool);
 }
 
-// All that running jobs will need is allocated here (P10): a cell for each fire that may wait, which is the
-// bound, one for each idle worker, and the one too many of `settle`. The pool is added to its runtime last,
-// when it is whole.
+// Allocates all memory that running jobs will need (P10): a cell for each fire within the bound, one for
+// each idle worker, and one for the fire over the bound (see `settle`). Adds the pool to its runtime last,
+// when the pool is complete.
 int make(tw_runtime &rt, const tw_workers_options &o, tw_workers *&made) {
     auto *pool = static_cast<tw_workers *>(std::calloc(1, sizeof(tw_workers)));
     if (pool == nullptr)
@@ -220,7 +225,7 @@ int make(tw_runtime &rt, const tw_workers_options &o, tw_workers *&made) {
     return 0;
 }
 
-// 0 if a call may wait for the pool, else a negative errno. A callback may not: it would wait for itself.
+// 0 if the caller may wait for the pool, else a negative errno. A callback may not: it would wait for itself.
 int check_waiting(const tw_workers *workers) {
     if (workers == nullptr)
         return runtime::refuse(-EINVAL, "the workers are null");
@@ -254,7 +259,7 @@ TW_API int tw_workers_new(tw_workers **workers, tw_runtime *rt, const tw_workers
     const tw_workers_options o = options != nullptr ? *options : tw_workers_options{};
     if (workers == nullptr)
         return runtime::refuse(-EINVAL, "no place for the workers");
-    if (rt != nullptr)  // else it is that which is wrong
+    if (rt != nullptr)  // else check_arming reports the null runtime
         if (const char *const wrong = what_is_wrong(o); wrong != nullptr)
             return runtime::refuse(-EINVAL, wrong);
     if (const int error = runtime::check_arming(rt); error != 0)
@@ -263,7 +268,7 @@ TW_API int tw_workers_new(tw_workers **workers, tw_runtime *rt, const tw_workers
     return runtime::explain_system_error(make(*rt, o, *workers));
 }
 
-// `lifecycle_mutex` is held so that no other thread stops the runtime, and with it this pool, meanwhile.
+// Holds `lifecycle_mutex` so that no other thread can stop the runtime, and with it this pool, meanwhile.
 TW_API int tw_workers_free(tw_workers *workers) {
     if (workers == nullptr)
         return 0;

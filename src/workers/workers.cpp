@@ -1,11 +1,10 @@
-// Fires on their way: from the firing thread into the queue, and from there to a worker or back to
-// the thread that cancels. Any thread, except as noted. No lock is held while functions of the user's
-// run.
+// The path of a fire: from the firing thread into the queue, and from there to a worker or back to the
+// cancelling thread. Any thread, except as noted. The user's functions run with no lock held.
 //
-// A runnable may be freed in its own callback, once nothing of it waits. So what a thread runs is noted
-// in the thread's runner, and the runnable is touched after its callback only if the runner's `more` says
-// that further fires of it wait. The address may be used for another runnable meanwhile; make_runnable
-// then replaces it in the runners that still have it by the address of freed_runnable.
+// A callback may free its own runnable if the runnable has no waiting fire. So each thread records its
+// current run in its runner, and touches the runnable after the callback only if the runner's `more` says
+// that it has further fires. Meanwhile another runnable may be made at the same address; make_runnable then
+// puts the address of freed_runnable into the runners that still have the old one.
 #include <tickwheel/port.h>
 
 #include <cassert>
@@ -21,72 +20,72 @@ namespace tickwheel::workers {
 
 namespace {
 
-// Stands in a runner for a runnable that was freed in its own callback, and whose memory is in use for
-// another one.
+// Replaces, in a runner, a runnable that its own callback freed and whose memory another runnable now uses.
 tw_runnable freed_runnable;
 
-bool is_run(const tw_workers &pool, const tw_runnable &it) TW_REQUIRES(pool.mutex) {
-    return it.runner != 0 && pool.runners[it.runner - 1].current == &it;
+bool is_run(const tw_workers &pool, const tw_runnable &runnable) TW_REQUIRES(pool.mutex) {
+    return runnable.runner != 0 && pool.runners[runnable.runner - 1].current == &runnable;
 }
 
 // The first invariant of pool.hpp.
-[[maybe_unused]] bool is_ready_as_it_should_be(const tw_workers &pool, const tw_runnable &it)
+[[maybe_unused]] bool keeps_ready_invariant(const tw_workers &pool, const tw_runnable &runnable)
     TW_REQUIRES(pool.mutex) {
-    return fire_queue::is_ready(it) == (it.last != nullptr && (is_concurrent(it) || !is_run(pool, it)));
+    return fire_queue::is_ready(runnable) ==
+           (runnable.last != nullptr && (is_concurrent(runnable) || !is_run(pool, runnable)));
 }
 
 // --- running -----------------------------------------------------------------------
 
-// A fire that was taken from the queue; or several that are to be discarded.
+// A fire taken from the queue, or several fires to discard.
 struct taken {
-    tw_runnable &it;
+    tw_runnable &runnable;
     std::int64_t due;
     std::uint64_t overruns;
     std::uint32_t discards;
 };
 
-// Takes the oldest fire of the runnable that is first. What is left of its fires waits for this run to
-// end, unless it is concurrent.
+// Takes the oldest fire of the first runnable in the queue. Unless the runnable is concurrent, its other
+// fires wait for this run to end.
 taken take(tw_workers &pool, runner &me) TW_REQUIRES(pool.mutex) {
     fire_queue &queue = pool.queue;
-    tw_runnable &it = *queue.first();
-    queue.make_unready(it);
-    taken next = {it, TW_NO_DEADLINE, 0, 0};
-    const tw_waiting_fire fire = queue.pop(it);
+    tw_runnable &runnable = *queue.first();
+    queue.make_unready(runnable);
+    taken next = {runnable, TW_NO_DEADLINE, 0, 0};
+    const tw_waiting_fire fire = queue.pop(runnable);
     if (fire.number >= pool.discard_before) {
         next.due = fire.due;
         next.overruns = fire.overruns;
     } else {
         ++next.discards;
-        for (; it.last != nullptr && it.last->next->number < pool.discard_before; ++next.discards)
-            queue.pop(it);
+        for (; runnable.last != nullptr && runnable.last->next->number < pool.discard_before; ++next.discards)
+            queue.pop(runnable);
     }
-    me.current = &it;
-    me.more = it.last != nullptr && !is_concurrent(it);
-    if (it.last != nullptr && is_concurrent(it))
-        queue.make_ready(it);
-    it.runner = static_cast<std::uint32_t>(&me - pool.runners) + 1;
+    me.current = &runnable;
+    me.more = runnable.last != nullptr && !is_concurrent(runnable);
+    if (runnable.last != nullptr && is_concurrent(runnable))
+        queue.make_ready(runnable);
+    runnable.runner = static_cast<std::uint32_t>(&me - pool.runners) + 1;
     ++pool.running;
-    assert(is_ready_as_it_should_be(pool, it));
+    assert(keeps_ready_invariant(pool, runnable));
     return next;
 }
 
-// Runs or discards what was taken; calls left() if an exception passes. If the callback frees the
-// runtime, the note is left with the runner: only the outermost frame of a thread is asked to free, and
-// for a fire that runs inline this frame is never the outermost.
+// Runs or discards the taken fires; calls left() if an exception passes through. If the callback frees the
+// runtime, the runner keeps the deferred free: only the outermost frame of a thread frees, and for an
+// inline run this frame is never the outermost.
 template <class Left> void call(runner &me, const taken &next, Left left) {
     tw_runtime &rt = *me.pool->rt;
     const runtime::inside_user_code frame(rt, me.frees);
     const runtime::current_run run(rt, next.due, next.overruns);
     if (next.discards != 0) {
-        next.it.hooks->discarded(next.it, next.discards);
+        next.runnable.hooks->discarded(next.runnable, next.discards);
         return;
     }
     runtime::running_callback &callback = me.pool->callbacks[&me - me.pool->runners];
-    next.it.hooks->describe(next.it, callback);
+    next.runnable.hooks->describe(next.runnable, callback);
     const runtime::stopwatch::reading begun = runtime::stopwatch::now();
     callback.begin(begun);
-    runtime::passing_exceptions([&next] { next.it.hooks->run(next.it); },
+    runtime::passing_exceptions([&next] { next.runnable.hooks->run(next.runnable); },
                                 [&] {
                                     callback.end();
                                     frame.leave();
@@ -100,8 +99,8 @@ template <class Left> void call(runner &me, const taken &next, Left left) {
         rt.meter.record({begun, ended, next.due, {}, next.overruns, runtime::run_kind::on_worker, callback});
 }
 
-// The run of `me` is over. If it has a further fire, the runnable is in use and may be taken again; else
-// nothing of it is touched, as the callback may have freed it.
+// Ends the run of `me`. A runnable with a further fire is still in use and becomes ready again; any other is
+// not touched, as the callback may have freed it.
 void finish(tw_workers &pool, runner &me, std::uint32_t discards) TW_REQUIRES(pool.mutex) {
     assert(pool.running > 0 && (!me.more || !is_concurrent(*me.current)));
     tw_runnable *const again = me.more ? me.current : nullptr;
@@ -109,7 +108,7 @@ void finish(tw_workers &pool, runner &me, std::uint32_t discards) TW_REQUIRES(po
     me.more = false;
     if (again != nullptr) {
         pool.queue.make_ready(*again);
-        assert(is_ready_as_it_should_be(pool, *again));
+        assert(keeps_ready_invariant(pool, *again));
     }
     ++me.ended;
     --pool.running;
@@ -118,8 +117,8 @@ void finish(tw_workers &pool, runner &me, std::uint32_t discards) TW_REQUIRES(po
     tell_of_change(pool);
 }
 
-// A fire that ran inline has thrown, so the firing thread leaves `settle` without returning.
-// In the child of a fork the pool was begun anew, and there is nothing to end.
+// Called when an inline run throws, as the exception takes the firing thread out of `settle`. In the child
+// of a fork, begin_in_child has reset the pool, and there is no run to end.
 void end_thrown_run(tw_workers &pool, runner &me, std::uint32_t forks) {
     if (pool.forks != forks)
         return;
@@ -130,9 +129,9 @@ void end_thrown_run(tw_workers &pool, runner &me, std::uint32_t forks) {
         pthread_cond_signal(&pool.work);
 }
 
-// Takes what is first and runs it. Returns false, with the mutex released, if the callback has forked and
-// this is the child: its pool was begun anew, and has no place for this thread.
-// Unchecked: clang cannot follow in this function that its result says whether the mutex is held.
+// Takes the first fire and runs it. Returns false, with the mutex released, if the callback has forked and
+// this is the child: begin_in_child has reset the pool, and this thread no longer belongs to it.
+// Unchecked: inside this function clang cannot see that the result says whether the mutex is held.
 bool run_first(tw_workers &pool, runner &me) TW_RELEASE(pool.mutex)
     TW_TRY_ACQUIRE(true, pool.mutex) TW_UNCHECKED_LOCKING {
     const taken next = take(pool, me);
@@ -148,7 +147,7 @@ bool run_first(tw_workers &pool, runner &me) TW_RELEASE(pool.mutex)
 
 // --- a worker's thread ----------------------------------------------------------------
 
-// Returns false if the worker is to end.
+// Returns false if the worker must end.
 bool wait_for_work(tw_workers &pool) TW_YIELDS(pool.mutex) {
     while (pool.queue.first() == nullptr) {
         if (pool.leaving)
@@ -158,10 +157,9 @@ bool wait_for_work(tw_workers &pool) TW_YIELDS(pool.mutex) {
     return true;
 }
 
-// A callback on this worker has freed the runtime. A caller that drives the runtime at this moment is
-// still in a call, so it has to be the one that frees it, at the end of that (by_last_caller). Returns
-// false if there is no such caller: then no other thread is in a call, or it is the runtime's thread,
-// which this worker can join.
+// A callback on this worker has freed the runtime. If a caller is driving the runtime now, the caller must
+// free it at the end of that call (by_last_caller). Returns false if there is no such caller: then either
+// no other thread is in a call, or the runtime's own thread is, which this worker can join.
 bool is_left_to_caller(runner &me) {
     auto caller = runtime::driven::by_caller;
     if (!me.pool->rt->driven.compare_exchange_strong(caller, runtime::driven::by_last_caller))
@@ -170,8 +168,8 @@ bool is_left_to_caller(runner &me) {
     return true;
 }
 
-// Returns at once in the child of a fork, where the thread has to end.
-void run_until_told_to_end(tw_workers &pool, runner &me) {
+// In the child of a fork, returns as soon as the callback does: the thread must end there.
+void run_until_leaving(tw_workers &pool, runner &me) {
     pool.mutex.lock();
     while (wait_for_work(pool)) {
         --pool.idle;
@@ -184,8 +182,9 @@ void run_until_told_to_end(tw_workers &pool, runner &me) {
     pool.mutex.unlock();
 }
 
-// Runs what waits now, and does not wait for more. Ends at once in the child of a fork.
-void run_what_waits(tw_workers &pool, runner &me) {
+// Runs all fires in the queue, and does not wait for more. In the child of a fork, returns as soon as the
+// callback does.
+void run_waiting_fires(tw_workers &pool, runner &me) {
     pool.mutex.lock();
     while (pool.queue.first() != nullptr)
         if (!run_first(pool, me))
@@ -193,15 +192,15 @@ void run_what_waits(tw_workers &pool, runner &me) {
     pool.mutex.unlock();
 }
 
-// A callback on this worker has freed the runtime. From here on this is a thread like any other, which
-// frees it and is joined by none, so it is detached. It may have been the only worker, and tw_runtime_free
-// waits for the queue to be empty, so it runs what waits first.
+// A callback on this worker has freed the runtime. From here on this is an ordinary thread that frees the
+// runtime. No thread joins it, so it detaches. It may be the only worker, and tw_runtime_free waits for an
+// empty queue, so it first runs the waiting fires.
 void free_runtime(runner &me) {
     tw_runtime &rt = *me.pool->rt;
     if (!rt.forked) {
         pthread_detach(pthread_self());
         runtime::end_firing(rt);
-        run_what_waits(*me.pool, me);
+        run_waiting_fires(*me.pool, me);
     }
     tw_runtime_free(&rt);
 }
@@ -210,7 +209,7 @@ void free_runtime(runner &me) {
 
 bool is_over(const tw_workers &pool) TW_REQUIRES(pool.mutex) { return length(pool) > pool.bound; }
 
-// The firing thread runs what has waited longest. Returns false as run_first does.
+// Runs the oldest fire on the firing thread. Returns false as run_first does.
 // Unchecked: as run_first.
 bool run_inline(tw_workers &pool) TW_RELEASE(pool.mutex)
     TW_TRY_ACQUIRE(true, pool.mutex) TW_UNCHECKED_LOCKING {
@@ -226,13 +225,13 @@ bool run_inline(tw_workers &pool) TW_RELEASE(pool.mutex)
 
 }  // namespace
 
-// The bound of the queue. The callback of a node never waits for room: tw_runtime_cancel_wait of that
-// node would wait with it, for a slow callback of an unrelated job. It takes the one fire too many in,
-// and has the wheel call nothing more. Then the firing thread, outside of all callbacks, either waits
-// here for room or makes room by running the oldest fire itself, as `when_full` says. With nothing that
-// it may run, it can only wait: what waits belongs to jobs that run.
+// Enforces the bound of the queue. The callback of a node never waits for room: tw_runtime_cancel_wait of
+// that node would then wait too, for a slow callback of an unrelated job. Instead, the callback queues one
+// fire over the bound and stops the wheel from calling more. Then the firing thread, outside of all
+// callbacks, either waits here for room or makes room by running the oldest fire itself, as `when_full`
+// says. If no runnable is ready it can only wait, as all waiting fires belong to jobs that are running.
 //
-// Stopping and freeing interrupt this (interrupt_components tells of a change), as they do a wheel.
+// Stopping and freeing interrupt this wait (interrupt_components wakes it), as they interrupt a wheel.
 bool settle(tw_workers &pool) {
     bool waited = false;
     pool.settling = true;
@@ -258,29 +257,30 @@ namespace {
 
 // --- runnables ------------------------------------------------------------------------
 
-// True if a fire of this runnable could be taken at once, and a worker is idle to do so.
-bool finds_idle(const tw_workers &pool, const tw_runnable &it) TW_REQUIRES(pool.mutex) {
-    const bool may_be_taken = is_concurrent(it) || (!fire_queue::is_ready(it) && !is_run(pool, it));
+// True if an idle worker could take a new fire of this runnable at once.
+bool has_idle_worker(const tw_workers &pool, const tw_runnable &runnable) TW_REQUIRES(pool.mutex) {
+    const bool may_be_taken =
+        is_concurrent(runnable) || (!fire_queue::is_ready(runnable) && !is_run(pool, runnable));
     return may_be_taken && pool.queue.takable() < pool.idle;
 }
 
-// A new fire is in the queue. The runner that runs an earlier one makes it ready when that ends; else a
-// worker that is idle takes it, if there is one.
-void offer(tw_workers &pool, tw_runnable &it) TW_REQUIRES(pool.mutex) {
-    if (!is_concurrent(it) && is_run(pool, it)) {
-        pool.runners[it.runner - 1].more = true;
+// Makes a new fire in the queue available. If a runner is running an earlier fire, it makes the runnable
+// ready when that run ends; otherwise an idle worker, if there is one, takes the fire.
+void offer(tw_workers &pool, tw_runnable &runnable) TW_REQUIRES(pool.mutex) {
+    if (!is_concurrent(runnable) && is_run(pool, runnable)) {
+        pool.runners[runnable.runner - 1].more = true;
         return;
     }
-    if (!fire_queue::is_ready(it))
-        pool.queue.make_ready(it);
-    assert(is_ready_as_it_should_be(pool, it));
+    if (!fire_queue::is_ready(runnable))
+        pool.queue.make_ready(runnable);
+    assert(keeps_ready_invariant(pool, runnable));
     if (pool.idle != 0)
         pthread_cond_signal(&pool.work);
 }
 
-bool is_run_here(const tw_workers &pool, const tw_runnable &it) TW_REQUIRES(pool.mutex) {
+bool is_run_here(const tw_workers &pool, const tw_runnable &runnable) TW_REQUIRES(pool.mutex) {
     for (unsigned i = 0; i <= pool.threads; ++i)
-        if (pool.runners[i].current == &it && pthread_equal(pool.runners[i].thread, pthread_self()))
+        if (pool.runners[i].current == &runnable && pthread_equal(pool.runners[i].thread, pthread_self()))
             return true;
     return false;
 }
@@ -290,33 +290,33 @@ bool is_run_here(const tw_workers &pool, const tw_runnable &it) TW_REQUIRES(pool
 // A job is a node and a runnable in the caller's storage. The node is its first member, so the node's
 // callback finds the job by the node's address.
 
-tw_job &job_of(tw_runnable &it) {
-    return *reinterpret_cast<tw_job *>(reinterpret_cast<char *>(&it) - offsetof(tw_job, runnable));
+tw_job &job_of(tw_runnable &runnable) {
+    return *reinterpret_cast<tw_job *>(reinterpret_cast<char *>(&runnable) - offsetof(tw_job, runnable));
 }
 
-void run_job(tw_runnable &it) {
-    tw_job &job = job_of(it);
+void run_job(tw_runnable &runnable) {
+    tw_job &job = job_of(runnable);
     job.fn(&job.node, job.node.arg);
 }
 
 void discard_job(tw_runnable &, std::uint32_t) {}
 
-void describe_job(const tw_runnable &it, runtime::running_callback &callback) {
-    const tw_job &job = job_of(const_cast<tw_runnable &>(it));
+void describe_job(const tw_runnable &runnable, runtime::running_callback &callback) {
+    const tw_job &job = job_of(const_cast<tw_runnable &>(runnable));
     callback.describe(runtime::label_of(job.node), &job.node, TW_NO_HANDLE,
                       reinterpret_cast<const void *>(job.fn));
 }
 
 constexpr tw_runnable_hooks job_hooks = {run_job, discard_job, describe_job};
 
-bool is_job(const tw_runnable &it) { return it.hooks == &job_hooks; }
+bool is_job(const tw_runnable &runnable) { return runnable.hooks == &job_hooks; }
 
-// A job with fires that are to be withdrawn; null if there is none. The search goes on where the last
-// one ended. As the queue changes in between, only a search that has begun at the front is proof that
-// there is none; so it is made twice, if need be. Last come the jobs that run, which are not in the queue.
+// A job with fires to withdraw; null if there is none. Each search continues where the previous one ended.
+// As the queue changes in between, only a search of the whole heap proves that there is none, so if the
+// first search fails, a second one starts at the last place. Running jobs are not in the heap and come last.
 tw_runnable *job_to_withdraw(tw_workers &pool) TW_REQUIRES(pool.mutex) {
-    const auto is_wanted = [before = pool.clear_before](const tw_runnable &it) {
-        return is_job(it) && it.last != nullptr && it.last->next->number < before;
+    const auto is_wanted = [before = pool.clear_before](const tw_runnable &runnable) {
+        return is_job(runnable) && runnable.last != nullptr && runnable.last->next->number < before;
     };
     for (int tries = 0; tries < 2; ++tries) {
         if (tw_runnable *const ready = pool.queue.find(pool.clearing_at, is_wanted))
@@ -329,44 +329,46 @@ tw_runnable *job_to_withdraw(tw_workers &pool) TW_REQUIRES(pool.mutex) {
     return nullptr;
 }
 
-// Takes back all fires of a runnable that wait; returns how many. A run of it goes on, but no further one
-// follows, and its runner will not touch it again: so the runnable may be freed when that run has ended.
-std::uint32_t withdraw_from(tw_workers &pool, tw_runnable &it) TW_REQUIRES(pool.mutex) {
-    const std::uint32_t taken_back = pool.queue.drop_all(it);
+// Takes back all waiting fires of a runnable; returns how many. A run in progress continues, but no further
+// run follows, and its runner does not touch the runnable again. So the owner may free it after that run.
+std::uint32_t withdraw_from(tw_workers &pool, tw_runnable &runnable) TW_REQUIRES(pool.mutex) {
+    const std::uint32_t taken_back = pool.queue.drop_all(runnable);
     if (taken_back == 0)
         return 0;
-    if (is_run(pool, it))
-        pool.runners[it.runner - 1].more = false;
-    assert(is_ready_as_it_should_be(pool, it));
+    if (is_run(pool, runnable))
+        pool.runners[runnable.runner - 1].more = false;
+    assert(keeps_ready_invariant(pool, runnable));
     tell_of_change(pool);
     return taken_back;
 }
 
-// From here on job_to_withdraw finds the jobs with fires that wait now.
-void look_for_jobs(tw_workers &pool) TW_REQUIRES(pool.mutex) { pool.clear_before = pool.queue.next_number(); }
+// Has job_to_withdraw find the jobs with fires that wait now.
+void mark_jobs_to_withdraw(tw_workers &pool) TW_REQUIRES(pool.mutex) {
+    pool.clear_before = pool.queue.next_number();
+}
 
-// The callback of a job's node, on the firing thread. Once it is enqueued the job may be run, and freed.
+// The callback of a job's node, on the firing thread. Once enqueued, the job may run and be freed.
 void fire_job(tw_node *node, void *) {
-    tw_runnable &it = reinterpret_cast<tw_job *>(node)->runnable;
-    tw_runtime &rt = *it.workers->rt;
-    // A oneshot's is TW_BURST.
+    tw_runnable &runnable = reinterpret_cast<tw_job *>(node)->runnable;
+    tw_runtime &rt = *runnable.workers->rt;
+    // A one-shot job has TW_BURST.
     const bool skips = runtime::missed_of(*node) != TW_BURST;
-    enqueue(it, skips, tw_runtime_due(&rt), tw_runtime_overruns(&rt));
+    enqueue(runnable, skips, tw_runtime_due(&rt), tw_runtime_overruns(&rt));
 }
 
 tw_runnable &runnable_of(tw_node &node) { return reinterpret_cast<tw_job &>(node).runnable; }
 
-// Returns when the runs that other threads are in have ended; at once from inside a run. A runner that
-// has begun another run since counts as done, so this waits for no run that begins later.
-void wait_for_runs(tw_runnable &it) {
-    tw_workers &pool = *it.workers;
+// Waits for the current runs on other threads; returns at once if called from a run of this runnable. A
+// runner that has ended its run counts as done even if it has begun another, so this waits for no later run.
+void wait_for_runs(tw_runnable &runnable) {
+    tw_workers &pool = *runnable.workers;
     const base::mutex_hold hold(&pool.mutex);
-    if (is_run_here(pool, it))
+    if (is_run_here(pool, runnable))
         return;
     for (unsigned i = 0; i <= pool.threads; ++i) {
         const runner &each = pool.runners[i];
         const std::uint64_t ended = each.ended;
-        while (each.current == &it && each.ended == ended)
+        while (each.current == &runnable && each.ended == ended)
             await_change(pool);
     }
 }
@@ -376,40 +378,41 @@ void wait_for_runs(tw_runnable &it) {
 void *worker_main(void *arg) {
     runner &me = *static_cast<runner *>(arg);
     runtime::begin_thread(me.pool->thread_name);
-    run_until_told_to_end(*me.pool, me);
+    run_until_leaving(*me.pool, me);
     if (me.frees.rt != nullptr)
         free_runtime(me);
     return nullptr;
 }
 
-// A runner that still has this address runs something that has been freed since. It is given another
-// one, or wait_for_runs would wait for that run, or return at once inside it.
-void make_runnable(tw_runnable &it, tw_workers &workers, const tw_runnable_hooks &hooks, bool concurrent) {
-    it = {};
-    it.hooks = &hooks;
-    it.workers = &workers;
-    it.flags = concurrent ? TW_CONCURRENT : 0;
+// A runner that still has this address is running a runnable that was freed. This replaces the address:
+// otherwise wait_for_runs would wait for that run, or return at once if called from it.
+void make_runnable(tw_runnable &runnable, tw_workers &workers, const tw_runnable_hooks &hooks,
+                   bool concurrent) {
+    runnable = {};
+    runnable.hooks = &hooks;
+    runnable.workers = &workers;
+    runnable.flags = concurrent ? TW_CONCURRENT : 0;
     const base::mutex_hold hold(&workers.mutex);
     for (unsigned i = 0; i <= workers.threads; ++i)
-        if (workers.runners[i].current == &it)
+        if (workers.runners[i].current == &runnable)
             workers.runners[i].current = &freed_runnable;
 }
 
-// One fire, from the callback of its node. A job that is slower than its period does not fill the queue,
-// unless it is TW_BURST: a fire joins the one that waits already. With TW_FULL_REJECT a fire is refused if
-// the queue is full, but for one that an idle worker can take at once. Else the fire is taken in, and the
-// pool asks to be settled if that is one too many.
-enqueued enqueue(tw_runnable &it, bool skips, std::int64_t due, std::uint64_t overruns) {
-    tw_workers &pool = *it.workers;
+// Queues one fire, from the callback of its node. A job that is slower than its period does not fill the
+// queue unless it is TW_BURST, as its fires join the waiting one. With TW_FULL_REJECT a full queue rejects
+// the fire, unless an idle worker can take it at once. Otherwise the fire is queued, and if that exceeds the
+// bound the pool asks to be settled.
+enqueued enqueue(tw_runnable &runnable, bool skips, std::int64_t due, std::uint64_t overruns) {
+    tw_workers &pool = *runnable.workers;
     const base::mutex_hold hold(&pool.mutex);
-    if (skips && fire_queue::join(it, pool.discard_before, overruns))
+    if (skips && fire_queue::join(runnable, pool.discard_before, overruns))
         return enqueued::joins;
-    if (pool.when_full == TW_FULL_REJECT && length(pool) >= pool.bound && !finds_idle(pool, it)) {
+    if (pool.when_full == TW_FULL_REJECT && length(pool) >= pool.bound && !has_idle_worker(pool, runnable)) {
         ++pool.stats.rejected;
         return enqueued::rejected;
     }
-    pool.queue.push(it, due, overruns);
-    offer(pool, it);
+    pool.queue.push(runnable, due, overruns);
+    offer(pool, runnable);
     if (is_over(pool))
         ask_to_settle(pool);
     else if (length(pool) > pool.stats.longest)
@@ -417,18 +420,18 @@ enqueued enqueue(tw_runnable &it, bool skips, std::int64_t due, std::uint64_t ov
     return enqueued::waits;
 }
 
-std::uint32_t withdraw(tw_runnable &it) {
-    tw_workers &pool = *it.workers;
+std::uint32_t withdraw(tw_runnable &runnable) {
+    tw_workers &pool = *runnable.workers;
     const base::mutex_hold hold(&pool.mutex);
-    return withdraw_from(pool, it);
+    return withdraw_from(pool, runnable);
 }
 
 void begin_clear(tw_workers &pool) {
     const base::mutex_hold hold(&pool.mutex);
-    look_for_jobs(pool);
+    mark_jobs_to_withdraw(pool);
 }
 
-// The fires of one job. It is off the queue when this returns, so its owner may have it back.
+// Withdraws the fires of one job. The job is off the queue when this returns, so its owner may free it.
 tw_node *clear_one(tw_workers &pool) {
     const base::mutex_hold hold(&pool.mutex);
     tw_runnable *const found = job_to_withdraw(pool);
@@ -438,9 +441,9 @@ tw_node *clear_one(tw_workers &pool) {
     return &job_of(*found).node;
 }
 
-// As a clear, but all at once and with no function called.
+// Like a clear, but withdraws all jobs at once and calls no function.
 void discard_jobs(tw_workers &pool) {
-    look_for_jobs(pool);
+    mark_jobs_to_withdraw(pool);
     while (tw_runnable *const job = job_to_withdraw(pool))
         pool.stats.discarded += withdraw_from(pool, *job);
 }

@@ -392,11 +392,11 @@ inline fire_on_worker() {
     atomic {
         if
         :: schedule == SKIPPED && nempty(queue) ->
-            queue ? overruns;           /* src/workers/workers.cpp: "fire_queue::join(it, " */
+            queue ? overruns;           /* src/workers/workers.cpp: "fire_queue::join(runnable, " */
             queue ! overruns + 1;
             uses--                      /* src/timers/record_life.cpp: "        --timer.uses;" */
         :: schedule != SKIPPED || empty(queue) ->
-            queue ! 0                   /* src/workers/workers.cpp: "pool.queue.push(it, due, overruns);" */
+            queue ! 0                   /* src/workers/workers.cpp: "pool.queue.push(runnable, due, overruns);" */
         :: schedule != SKIPPED || empty(queue) ->
             is_rejected = true;         /* src/workers/workers.cpp: "return enqueued::rejected;" */
             to_come--
@@ -506,7 +506,7 @@ inline discard_fires() {
 
 /* The oldest fire, to be run; or some, to be discarded. */
 inline take() {
-    atomic {                            /* src/workers/workers.cpp: "fire = queue.pop(it);" */
+    atomic {                            /* src/workers/workers.cpp: "fire = queue.pop(runnable);" */
         nempty(queue) && !locked ->
         queue ? overruns;
         mine = generation;
@@ -514,7 +514,7 @@ inline take() {
         :: skip
         :: discards = 1;
             if
-            :: nempty(queue) ->         /* src/workers/workers.cpp: "            queue.pop(it);" */
+            :: nempty(queue) ->         /* src/workers/workers.cpp: "            queue.pop(runnable);" */
                 queue ? taken;
                 overruns = overruns + taken;
                 taken = 0;

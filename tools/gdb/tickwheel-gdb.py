@@ -1,4 +1,4 @@
-"""Printers of gdb for Tickwheel: nodes, wheels, runtimes, sets of timers and handles.
+"""Pretty-printers for gdb: Tickwheel's nodes, wheels, runtimes, sets of timers and handles.
 
     (gdb) source .../share/tickwheel/tickwheel-gdb.py
     (gdb) print session->timeout
@@ -8,17 +8,17 @@
       [steady] = wheel at tick 4711, 3 pending = {...},
       ...
 
-They read memory and call nothing in the process, so they work on a core as well. For nodes, the program's own
-debug information is enough. What is inside of wheels, runtimes and sets is known only if the library has debug
-information, too; without it they are printed as they are.
+The printers read memory and call nothing in the process, so they also work on a core file. For nodes, the
+program's own debug information is enough. For the contents of wheels, runtimes and sets the library needs debug
+information, too; without it gdb prints them as plain structs.
 
-"Due in" counts from the tick that the wheel was last told, which a runtime that sleeps does not know better.
+"Due in" counts from the last tick that the wheel was advanced to. A sleeping runtime has no later one.
 """
 import gdb
 import gdb.printing
 
-MOST_LISTED = 5  # nodes of a wheel that are due next
-MOST_WALKED = 100000  # nodes that are looked at to find them
+MOST_LISTED = 5  # next due nodes of a wheel
+MOST_WALKED = 100000  # nodes visited to find them
 
 STATES = {0: "idle", 1: "pending", 2: "shut down"}
 MISSED = {0: "burst", 1: "skip", 2: "delay"}
@@ -34,7 +34,7 @@ def duration(ns):
 
 
 def type_of(name):
-    """The type, or None where the debug information does not have it."""
+    """The type, or None if the debug information lacks it."""
     try:
         return gdb.lookup_type(name)
     except gdb.error:
@@ -42,21 +42,21 @@ def type_of(name):
 
 
 def has(value, name):
-    """True if a struct, or what it derives from, has such a member."""
+    """True if a struct or one of its bases has such a member."""
     def is_in(kind):
         return any(f.name == name or (f.is_base_class and is_in(f.type)) for f in kind.strip_typedefs().fields())
     return is_in(value.type)
 
 
 def plain(value):
-    """What an std::atomic or another struct around one value holds."""
+    """The value inside a std::atomic or another struct around one value."""
     while value.type.strip_typedefs().code == gdb.TYPE_CODE_STRUCT:
         value = value[next(field for field in value.type.strip_typedefs().fields() if hasattr(field, "bitpos"))]
     return value
 
 
 def member(pointer, *names):
-    """A member of a member ... of what a pointer points to, without reading all of that: gdb refuses large structs."""
+    """A nested member of the struct at a pointer, without reading the whole struct: gdb refuses large ones."""
     address, kind = int(pointer), pointer.type.target().strip_typedefs()
     for name in names:
         field = next(field for field in kind.fields() if field.name == name)
@@ -65,7 +65,7 @@ def member(pointer, *names):
 
 
 def text(pointer):
-    """The text at a pointer, without what a terminal would take for more than itself."""
+    """The text at a pointer, with characters escaped that a terminal could interpret."""
     if int(pointer) == 0:
         return None
     found = pointer.string(encoding="utf-8", errors="backslashreplace")
@@ -80,26 +80,26 @@ def symbol(function):
 
 
 def inside(wheel):
-    """The contents of a struct tw, or None if the library has no debug information, or it is no wheel."""
+    """The contents of a struct tw; None if the library has no debug information, or the struct is not a wheel."""
     kind = type_of("tickwheel::core::(anonymous namespace)::library_wheel")
     if kind is None:
         return None
-    it = wheel.address.cast(kind.pointer()).dereference()
-    return it if int(it["self"]) & ~1 == int(wheel.address) else None
+    contents = wheel.address.cast(kind.pointer()).dereference()
+    return contents if int(contents["self"]) & ~1 == int(wheel.address) else None
 
 
 def runtime_of(contents):
-    """The runtime that a wheel belongs to; None if it has none: then its caller, if it has one, is another's."""
+    """The runtime of a wheel; None if the wheel has none, even if it has another caller."""
     kind = type_of("tw_runtime")
     if kind is None or contents is None or int(contents["caller_arg"]) == 0:
         return None
-    it = contents["caller_arg"].cast(kind.pointer())
+    runtime = contents["caller_arg"].cast(kind.pointer())
     wheel = int(contents["self"]) & ~1
     try:
-        lines = int(member(it, "steady").address), int(member(it, "absolute"))
+        lines = int(member(runtime, "steady").address), int(member(runtime, "absolute"))
     except gdb.MemoryError:
         return None
-    return it.dereference() if wheel in lines else None
+    return runtime.dereference() if wheel in lines else None
 
 
 def label_text(runtime, number):
@@ -110,14 +110,14 @@ class Node:
     """struct tw_node"""
 
     def __init__(self, value):
-        self.it = value
+        self.value = value
 
     def wheel(self):
-        if not has(self.it, "wheel") or int(self.it["wheel"]) == 0:
+        if not has(self.value, "wheel") or int(self.value["wheel"]) == 0:
             return None
-        bits = 8 * gdb.lookup_type("long").sizeof  # a sum with the node's address, its halves swapped
-        own = int(self.it.address)
-        address = (int(self.it["wheel"]) - (own << bits // 2 | own >> bits // 2)) % (1 << bits)
+        bits = 8 * gdb.lookup_type("long").sizeof  # the field is a sum with the node's address, its halves swapped
+        own = int(self.value.address)
+        address = (int(self.value["wheel"]) - (own << bits // 2 | own >> bits // 2)) % (1 << bits)
         try:
             return inside(gdb.Value(address).cast(type_of("tw").pointer()).dereference())
         except gdb.MemoryError:
@@ -127,52 +127,52 @@ class Node:
         return int(runtime["steady"]["unit"][unit])
 
     def deadline(self, contents, runtime):
-        ticks = int(self.it["expiry"]) - int(contents["now"]) if contents is not None else None
+        ticks = int(self.value["expiry"]) - int(contents["now"]) if contents is not None else None
         if ticks is None:
-            return f"due at tick {int(self.it['expiry'])}"
+            return f"due at tick {int(self.value['expiry'])}"
         if runtime is None:
-            return f"due at tick {int(self.it['expiry'])}, in {ticks}"
+            return f"due at tick {int(self.value['expiry'])}, in {ticks}"
         return f"due in {duration(ticks * self.ns_per(runtime, 'ns'))}"
 
     def period(self, runtime):
-        period, in_parts = int(self.it["period"]), int(self.it["part"]) != 0 if has(self.it, "part") else False
+        period, in_parts = int(self.value["period"]), int(self.value["part"]) != 0 if has(self.value, "part") else False
         if runtime is not None:
             length = duration(period * self.ns_per(runtime, "part" if in_parts else "ns"))
         else:
             length = f"{period} {'parts of a tick' if in_parts else 'ticks'}"
-        left = int(self.it["fires_left"])
-        return f"every {length} ({MISSED.get(int(self.it['missed_and_label']) & 3, 'broken')}" + (
+        left = int(self.value["fires_left"])
+        return f"every {length} ({MISSED.get(int(self.value['missed_and_label']) & 3, 'broken')}" + (
             f", {left} times more)" if left else ")")
 
     def label(self, runtime):
-        number = int(self.it["missed_and_label"]) >> 2
+        number = int(self.value["missed_and_label"]) >> 2
         if number == 0:
             return None
         return f'label "{label_text(runtime, number)}"' if runtime is not None else f"label {number}"
 
     def to_string(self):
-        if int(self.it["fn"]) == 0:
+        if int(self.value["fn"]) == 0:
             return "not initialised"
-        state = STATES.get(int(self.it["state"]), "broken")
+        state = STATES.get(int(self.value["state"]), "broken")
         contents = self.wheel()
         runtime = runtime_of(contents)
         parts = [state]
         if state == "pending":
             parts.append(self.deadline(contents, runtime))
-        if int(self.it["period"]) != 0:
+        if int(self.value["period"]) != 0:
             parts.append(self.period(runtime))
         parts.append(self.label(runtime))
-        parts.append(f"calls {symbol(self.it['fn'])}({int(self.it['arg']):#x})")
+        parts.append(f"calls {symbol(self.value['fn'])}({int(self.value['arg']):#x})")
         return ", ".join(part for part in parts if part)
 
 
 def nodes_of(contents):
-    """The pending nodes of a wheel. Links that lead nowhere end it."""
+    """The pending nodes of a wheel. A broken link ends the walk."""
     return nodes_of_tree(contents) if has(contents, "top_") else nodes_of_slots(contents)
 
 
 def nodes_of_tree(contents):
-    """Those of the tree, and of the trees of the calls of tw_clear that are under way."""
+    """The pending nodes of the tree, and of the trees of tw_clear calls in progress."""
     ways, clearing, walked = [contents["top_"]], contents["under_way_"]["first_"], 0
     while int(clearing) and len(ways) < MOST_WALKED:
         ways.append(clearing["top"])
@@ -193,7 +193,7 @@ def nodes_of_tree(contents):
 
 
 def nodes_of_slots(contents):
-    """Those of the slots, one slot after the other."""
+    """The pending nodes of the slots, one slot after the other."""
     node, link = type_of("tw_node").pointer(), type_of("tw_link")
     rings = contents["slots"]["rings"]
     first, size, count = int(rings.address), link.sizeof, rings.type.range()[1] + 1
@@ -207,13 +207,13 @@ def nodes_of_slots(contents):
             if int(at["prev"]) != before:
                 return
             walked += 1
-            it = at.cast(node)
-            if STATES.get(int(it["state"])) == "pending":  # else the place of a walk, or a seam
-                yield it
+            pending = at.cast(node)
+            if STATES.get(int(pending["state"])) == "pending":  # else the place of a walk, or a seam
+                yield pending
 
 
 def records_of(contents):
-    """How many timers of the library's own are on a wheel."""
+    """The number of the library's own timers on a wheel."""
     try:
         logs = contents["slots"]["records"]["logs"]
     except gdb.error:
@@ -225,11 +225,11 @@ class Wheel:
     """struct tw"""
 
     def __init__(self, value):
-        self.it = value
+        self.value = value
         self.contents = inside(value)
 
     def pending(self):
-        """Nodes, without the places of walks, which a library without the runtime does not have."""
+        """The number of pending nodes, without the places of walks, which a library without the runtime lacks."""
         try:
             return int(self.contents["count"]) - int(self.contents["places"])
         except gdb.error:
@@ -246,68 +246,69 @@ class Wheel:
         if self.contents is None:
             return
         try:
-            found = sorted(nodes_of(self.contents), key=lambda it: int(it["expiry"]))[:MOST_LISTED]
+            found = sorted(nodes_of(self.contents), key=lambda node: int(node["expiry"]))[:MOST_LISTED]
         except gdb.MemoryError:
             found = []
-        for it in found:
-            yield f"[{int(it):#x}]", it.dereference()
+        for node in found:
+            yield f"[{int(node):#x}]", node.dereference()
 
 
 class Runtime:
     """struct tw_runtime"""
 
     def __init__(self, value):
-        self.it = value
+        self.value = value
 
     def to_string(self):
-        parts = [f'runtime "{self.it["thread_name"].string()}"', f"driver {text(self.it['driver']['name'])}",
-                 f"{CLOCKS.get(int(self.it['clock']), 'unknown')} clock",
-                 f"ticks of {duration(int(self.it['steady']['unit']['ns']))}",
-                 f"woke up {int(plain(self.it['counters']['wakeups']))} times"]
-        if int(plain(self.it["forked"])):
+        parts = [f'runtime "{self.value["thread_name"].string()}"', f"driver {text(self.value['driver']['name'])}",
+                 f"{CLOCKS.get(int(self.value['clock']), 'unknown')} clock",
+                 f"ticks of {duration(int(self.value['steady']['unit']['ns']))}",
+                 f"woke up {int(plain(self.value['counters']['wakeups']))} times"]
+        if int(plain(self.value["forked"])):
             parts.append("inert: a child of a fork")
-        if int(plain(self.it["is_freed"])):
+        if int(plain(self.value["is_freed"])):
             parts.append("being freed")
         return ", ".join(parts)
 
     def fires(self, label):
-        return sum(int(plain(of["labels"][label]["fires"])) for of in (self.it["meter"]["counts"], self.it["on_workers"]))
+        counts = self.value["meter"]["counts"], self.value["on_workers"]
+        return sum(int(plain(of["labels"][label]["fires"])) for of in counts)
 
     def children(self):
-        wheels = {"[steady]": self.it["steady"]["wheel"]}
-        if int(self.it["absolute"]) != int(self.it["steady"].address):
-            wheels["[wall]"] = self.it["absolute"].dereference()["wheel"]
+        wheels = {"[steady]": self.value["steady"]["wheel"]}
+        if int(self.value["absolute"]) != int(self.value["steady"].address):
+            wheels["[wall]"] = self.value["absolute"].dereference()["wheel"]
         yield from wheels.items()
         contents = [inside(wheel) for wheel in wheels.values()]
-        if int(plain(self.it["records"])) and None not in contents:
+        if int(plain(self.value["records"])) and None not in contents:
             yield "[timers of the library's own]", f"{sum(map(records_of, contents))} pending"
-        for number in range(int(plain(self.it["label_count"])) + 1):
-            name = f'"{label_text(self.it, number)}"' if number else "no label"
+        for number in range(int(plain(self.value["label_count"])) + 1):
+            name = f'"{label_text(self.value, number)}"' if number else "no label"
             yield f"[{name}]", f"{self.fires(number)} fires"
 
 
 class Set:
-    """struct tw_handles and struct tw_keyed, which the library knows as record_set"""
+    """struct tw_handles and struct tw_keyed, which the library implements as record_set"""
 
     def __init__(self, value):
-        self.it = value
+        self.value = value
 
     def to_string(self):
-        runtime = self.it["rt"].dereference()
-        number = int(self.it["label"])
-        return f"{int(self.it['count'])} timers of {'keys' if int(self.it['lookup']) else 'handles'}" + (
+        runtime = self.value["rt"].dereference()
+        number = int(self.value["label"])
+        return f"{int(self.value['count'])} timers of {'keys' if int(self.value['lookup']) else 'handles'}" + (
             f', label "{label_text(runtime, number)}"' if number else "") + (
-            ", on workers" if int(self.it["workers"]) else "")
+            ", on workers" if int(self.value["workers"]) else "")
 
 
 class Handle:
     """tw_handle"""
 
     def __init__(self, value):
-        self.it = int(value)
+        self.value = int(value)
 
     def to_string(self):
-        return f"cell {self.it & 0xffffffff}, generation {self.it >> 32}" if self.it else "none"
+        return f"cell {self.value & 0xffffffff}, generation {self.value >> 32}" if self.value else "none"
 
 
 PRINTERS = {"tw_node": Node, "tw": Wheel, "tw_runtime": Runtime, "tw_handles": Set, "tw_keyed": Set,

@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::string_view last_line = "end\n";
 
-// False for what a terminal or a reader would take for more than itself: controls of the second kind
-// (U+0080 .. U+009F), and what turns the direction of writing (U+202A .. U+202E, U+2066 .. U+2069).
+// False for characters that act on a terminal or mislead a reader: C1 controls (U+0080 .. U+009F), and
+// controls of the writing direction (U+202A .. U+202E, U+2066 .. U+2069).
 bool is_plain(std::string_view character) {
     const auto byte = [character](std::size_t i) { return static_cast<unsigned char>(character[i]); };
     if (character.size() == 2)
@@ -24,7 +24,7 @@ bool is_plain(std::string_view character) {
     return !embeds && !isolates;
 }
 
-// The words of a line, taken off one by one. Once one is missing or wrong, the line is.
+// Takes the words off a line one by one. One missing or wrong word makes the whole line wrong.
 class words {
   public:
     explicit words(std::string_view line) : rest_(line) {}
@@ -45,8 +45,8 @@ class words {
         return value;
     }
 
-    // All that is left: a string of JSON, or `-` for none. Of its escapes only those of quote and backslash
-    // are taken back; the others show what cannot be shown.
+    // Takes the rest of the line: a JSON string, or `-` for none. Decodes only the escapes of quote and
+    // backslash, and keeps the others, which stand for characters that cannot be shown.
     std::optional<std::string> text() {
         const std::string_view all = rest_;
         rest_ = {};
@@ -60,7 +60,7 @@ class words {
 
   private:
     std::optional<std::string> unescaped(std::string_view inside) {
-        const std::string whole(inside);  // ends with a null byte, which no character goes beyond
+        const std::string whole(inside);  // its final null byte bounds every character
         std::string plain;
         for (std::size_t at = 0; at < whole.size();) {
             const unsigned length = base::length_of_character(whole.c_str() + at);
@@ -105,7 +105,7 @@ void read_label(words &line, stats &to) {
     to.labels.push_back(std::move(row));
 }
 
-// A word that no server says is not shown: it would go to the terminal as it is.
+// Does not return an unknown word: it would reach the terminal as it is.
 std::string clock_named(std::string_view word) {
     for (const std::string_view known : {"monotonic", "boot", "wall", "virtual"})
         if (word == known)
@@ -113,7 +113,7 @@ std::string clock_named(std::string_view word) {
     return "unknown";
 }
 
-// A line of a name that is not known is of a later version, and is passed over.
+// Ignores a line with an unknown name: it comes from a later version.
 bool read_line(std::string_view text, stats &to) {
     words line(text);
     const std::string_view name = line.next();

@@ -1,6 +1,6 @@
-// What a runtime answers, read from the text that its server sends (src/observe/inspect_request.hpp). The
-// text may be anything: what does not hold to the protocol is refused, and nothing that is read can do harm
-// to a terminal.
+// Reads a runtime's answers from the text that its server sends (src/observe/inspect_request.hpp). The text
+// may be anything: the readers reject all that breaks the protocol, and return nothing that could harm a
+// terminal.
 #pragma once
 
 #include <tickwheel/observe.h>
@@ -17,7 +17,7 @@ inline constexpr std::size_t longest_answer = 64 << 10;
 inline constexpr std::size_t most_rows = 64;  // of labels, and of timers
 
 struct label_row {
-    std::optional<std::string> label;  // none: timers without one
+    std::optional<std::string> label;  // none: timers without a label
     std::uint64_t fires, cancels, overruns;
     std::int64_t sum_ns, max_ns;  // of callbacks
 };
@@ -37,10 +37,10 @@ struct stats {
     std::vector<label_row> labels;
 };
 
-// True if all of an answer has come, or so much that it cannot be one.
+// True if `text` is a complete answer, or too long to be one.
 bool is_whole(std::string_view text);
 
-// Nothing if the text is no such answer.
+// Return nothing if the text is not such an answer.
 std::optional<stats> read_stats(std::string_view text);
 std::optional<std::vector<timer_row>> read_timers(std::string_view text);
 

@@ -22,12 +22,12 @@ constexpr double patience = 2;  // seconds
 constexpr std::size_t most_sockets = 256;
 
 double now() {
-    timespec it;
-    ::clock_gettime(CLOCK_MONOTONIC, &it);
-    return static_cast<double>(it.tv_sec) + static_cast<double>(it.tv_nsec) * 1e-9;
+    timespec time;
+    ::clock_gettime(CLOCK_MONOTONIC, &time);
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
-// A connection, with the time until which it may last.
+// A connection with a deadline.
 class connection {
   public:
     explicit connection(const std::string &path) : until_(now() + patience) {
@@ -53,7 +53,7 @@ class connection {
 
     int error() const { return error_; }
 
-    // The text up to the end of an answer; what came until then if it does not come.
+    // Returns the text up to the end of an answer; the text received so far if the end does not come.
     std::string answer(std::string_view request) {
         std::string text;
         if (!request.empty() && ::send(fd_, request.data(), request.size(), MSG_NOSIGNAL) < 0)
@@ -65,7 +65,7 @@ class connection {
     }
 
   private:
-    // Of this user; root may look at everybody's.
+    // True if the server belongs to this user; root may look at any user's.
     bool is_trusted() const {
         ucred who = {};
         socklen_t size = sizeof who;
@@ -76,9 +76,9 @@ class connection {
     bool read_some(std::string &text) {
         char bytes[4096];
         const double left = until_ - now();
-        pollfd it = {fd_, POLLIN, 0};
+        pollfd socket = {fd_, POLLIN, 0};
         if (text.size() > longest_answer || left <= 0 ||
-            ::poll(&it, 1, static_cast<int>(left * 1000) + 1) <= 0)
+            ::poll(&socket, 1, static_cast<int>(left * 1000) + 1) <= 0)
             return false;
         const ssize_t got = ::recv(fd_, bytes, sizeof bytes, 0);
         if (got > 0)
@@ -91,14 +91,14 @@ class connection {
     double until_;
 };
 
-// The process that a socket's name begins with; 0 if it is no such name.
+// The process number at the start of a socket's name; 0 if the name has none.
 pid_t process_of(const char *name) {
     char *end;
     const long number = std::strtol(name, &end, 10);
     return number > 0 && number <= INT32_MAX && *end == '.' ? static_cast<pid_t>(number) : 0;
 }
 
-// A socket that nobody listens on may be one that has just been made: it goes only if its process is dead.
+// True if the socket's process is dead and no process listens. A live process may not listen yet.
 bool is_left_over(const std::string &path, pid_t process) {
     if (::kill(process, 0) == 0 || errno != ESRCH)
         return false;
@@ -115,9 +115,9 @@ std::vector<std::string> find_sockets(std::string &why) {
         error = observe::inspect::check_private(folder.text);
     DIR *const entries = error == 0 ? ::opendir(folder.text) : nullptr;
     if (entries != nullptr) {
-        for (const dirent *it; (it = ::readdir(entries)) != nullptr && found.size() < most_sockets;) {
-            const pid_t process = process_of(it->d_name);
-            const std::string path = std::string(folder.text) + "/" + it->d_name;
+        for (const dirent *entry; (entry = ::readdir(entries)) != nullptr && found.size() < most_sockets;) {
+            const pid_t process = process_of(entry->d_name);
+            const std::string path = std::string(folder.text) + "/" + entry->d_name;
             if (process == 0)
                 continue;
             if (is_left_over(path, process))
@@ -138,20 +138,20 @@ std::vector<std::string> find_sockets(std::string &why) {
 }
 
 bool ask(const std::string &socket, unsigned timers, bool even_if_many, sample &to, std::string &why) {
-    connection it(socket);
-    if (it.error() != 0) {
-        why = std::strerror(it.error());
+    connection server(socket);
+    if (server.error() != 0) {
+        why = std::strerror(server.error());
         return false;
     }
-    if (it.answer("") != observe::inspect::greeting) {
+    if (server.answer("") != observe::inspect::greeting) {
         why = "it speaks another language, is busy, or refuses you";
         return false;
     }
-    std::optional<stats> told = read_stats(it.answer("stats\n"));
+    std::optional<stats> told = read_stats(server.answer("stats\n"));
     to.at = now();
     std::optional<std::vector<timer_row>> next = std::vector<timer_row>();
     if (told && timers != 0 && (even_if_many || told->pending <= many_timers))
-        next = read_timers(it.answer("pending " + std::to_string(timers) + "\n"));
+        next = read_timers(server.answer("pending " + std::to_string(timers) + "\n"));
     if (!told || !next) {
         why = "its answer makes no sense, or did not come";
         return false;

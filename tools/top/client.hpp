@@ -1,4 +1,4 @@
-// Finding the runtimes that may be looked at, and asking them.
+// Finds the runtimes that the user may inspect, and queries them.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace tickwheel::top {
 
-// The sockets in the user's folder, oldest process number first; those of dead processes are removed. Empty,
-// with the reason in `why`, if there is none.
+// Returns the sockets in the user's folder, lowest process number first, and removes those of dead processes.
+// If there is none, stores the reason in `why`.
 std::vector<std::string> find_sockets(std::string &why);
 
-// What one runtime has said.
+// The answers of one runtime.
 struct sample {
     std::string socket;
     double at;  // in seconds of the monotonic clock
@@ -20,11 +20,11 @@ struct sample {
     std::vector<timer_row> timers;
 };
 
-// Beyond so many pending timers, the server is asked for those that are due next only if the user wants it:
-// it has to look at each.
+// With more pending timers than this, `ask` queries the next due timers only if the user wants them, because
+// the server must visit every timer.
 inline constexpr std::uint64_t many_timers = 100'000;
 
-// Asks for everything. Returns false, with the reason in `why`, if there is no good answer within two
+// Queries statistics and timers. Returns false, with the reason in `why`, without a valid answer within two
 // seconds.
 bool ask(const std::string &socket, unsigned timers, bool even_if_many, sample &to, std::string &why);
 

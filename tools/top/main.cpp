@@ -1,5 +1,5 @@
-// tickwheel-top: what the timers of running programs do, live. See tickwheel/inspect.h for how a program lets
-// itself be looked at, and README.md here for what is shown.
+// tickwheel-top: shows live what the timers of running programs do. See tickwheel/inspect.h for how a program
+// allows this, and tools/README.md for the display.
 #include <poll.h>
 #include <signal.h>
 #include <sys/ioctl.h>
@@ -29,8 +29,8 @@ struct options {
     bool once = false;
     double seconds = 1;
     unsigned timers = 5;
-    bool wants_timers = false;  // has said so
-    std::string which;          // a process, or a path; empty: all
+    bool wants_timers = false;  // --timers was given
+    std::string which;          // process or path; empty: all
 };
 
 [[noreturn]] void refuse(const std::string &why) {
@@ -90,18 +90,18 @@ std::vector<std::string> sockets_of(const options &o, std::string &why) {
     return all;
 }
 
-// The last sample of each runtime, and the one before.
-struct looked_at {
+// The last two samples of a runtime.
+struct watched_runtime {
     sample now, before;
     bool has_before = false;
     bool is_there = false;
 };
 
-class looks {
+class runtime_list {
   public:
-    explicit looks(const options &o) : options_(o) {}
+    explicit runtime_list(const options &o) : options_(o) {}
 
-    // True if there is something to show.
+    // Takes a sample of each runtime. Returns true if there is one to show.
     bool look() {
         for (auto &each : runtimes_)
             each.second.is_there = false;
@@ -113,11 +113,11 @@ class looks {
                 why_.assign(path).append(": ").append(why);
                 continue;
             }
-            looked_at &it = runtimes_[path];
-            it.has_before = it.now.at != 0;
-            it.before = std::move(it.now);
-            it.now = std::move(now);
-            it.is_there = any = true;
+            watched_runtime &runtime = runtimes_[path];
+            runtime.has_before = runtime.now.at != 0;
+            runtime.before = std::move(runtime.now);
+            runtime.now = std::move(now);
+            runtime.is_there = any = true;
         }
         std::erase_if(runtimes_, [](const auto &each) { return !each.second.is_there; });
         return any;
@@ -126,8 +126,8 @@ class looks {
     std::vector<std::string> lines() const {
         std::vector<std::string> all;
         for (const auto &each : runtimes_) {
-            const looked_at &it = each.second;
-            for (std::string &line : show(it.now, it.has_before ? &it.before : nullptr))
+            const watched_runtime &runtime = each.second;
+            for (std::string &line : show(runtime.now, runtime.has_before ? &runtime.before : nullptr))
                 all.push_back(std::move(line));
             all.emplace_back();
         }
@@ -138,20 +138,20 @@ class looks {
 
   private:
     const options &options_;
-    std::map<std::string, looked_at> runtimes_;
+    std::map<std::string, watched_runtime> runtimes_;
     std::string why_;
 };
 
 // --- the terminal ------------------------------------------------------------------------
 
-volatile sig_atomic_t is_told_to_end = 0;
+volatile sig_atomic_t was_signalled = 0;
 
-// The other screen, without a cursor and without what is typed; and back again at the end.
+// The terminal's alternate screen, without cursor and echo. The destructor restores the terminal.
 class screen {
   public:
     screen() {
         struct sigaction end = {};
-        end.sa_handler = [](int) { is_told_to_end = 1; };
+        end.sa_handler = [](int) { was_signalled = 1; };
         for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT})
             ::sigaction(signal, &end, nullptr);
         has_keys_ = ::tcgetattr(STDIN_FILENO, &before_) == 0;
@@ -183,7 +183,7 @@ class screen {
         std::fflush(stdout);
     }
 
-    // False if the user or a signal ends it. A terminal that has gone is the end, too.
+    // Returns false if the user or a signal ends the program, or if the terminal is gone.
     bool wait(double seconds) const {
         pollfd keys = {has_keys_ ? STDIN_FILENO : -1, POLLIN, 0};
         if (::poll(&keys, 1, static_cast<int>(seconds * 1000)) > 0) {
@@ -191,7 +191,7 @@ class screen {
             if (::read(STDIN_FILENO, &key, 1) <= 0 || key == 'q' || key == 'Q')
                 return false;
         }
-        return is_told_to_end == 0 && std::ferror(stdout) == 0;
+        return was_signalled == 0 && std::ferror(stdout) == 0;
     }
 
   private:
@@ -199,23 +199,23 @@ class screen {
     bool has_keys_;
 };
 
-int print_once(looks &it, const options &o) {
-    if (it.look()) {
+int print_once(runtime_list &runtimes, const options &o) {
+    if (runtimes.look()) {
         ::poll(nullptr, 0, static_cast<int>(o.seconds * 1000));
-        if (it.look()) {
-            for (const std::string &line : it.lines())
+        if (runtimes.look()) {
+            for (const std::string &line : runtimes.lines())
                 std::puts(line.c_str());
             return 0;
         }
     }
-    std::fprintf(stderr, "tickwheel-top: %s\n", it.why().c_str());
+    std::fprintf(stderr, "tickwheel-top: %s\n", runtimes.why().c_str());
     return 1;
 }
 
-int show_live(looks &it, const options &o) {
+int show_live(runtime_list &runtimes, const options &o) {
     const screen on;
     do {
-        screen::draw(it.look() ? it.lines() : std::vector<std::string>{it.why()});
+        screen::draw(runtimes.look() ? runtimes.lines() : std::vector<std::string>{runtimes.why()});
     } while (on.wait(o.seconds));
     return 0;
 }
@@ -224,6 +224,6 @@ int show_live(looks &it, const options &o) {
 
 int main(int argc, char **argv) {
     const options o = read_options(argc, argv);
-    looks it(o);
-    return o.once || ::isatty(STDOUT_FILENO) == 0 ? print_once(it, o) : show_live(it, o);
+    runtime_list runtimes(o);
+    return o.once || ::isatty(STDOUT_FILENO) == 0 ? print_once(runtimes, o) : show_live(runtimes, o);
 }

@@ -25,15 +25,15 @@ namespace {
 std::string duration(std::int64_t ns) { return observe::short_duration(ns).text; }
 std::string time_left(std::int64_t ns) { return ns < 0 ? "overdue" : duration(ns); }
 
-// As many columns as that, by the number of characters.
+// Pads or cuts a text to that many columns, counting characters.
 std::string column(std::string text, std::size_t columns) {
     const auto is_first = [](char byte) { return (byte & 0xC0) != 0x80; };
     const auto width = static_cast<std::size_t>(std::count_if(text.begin(), text.end(), is_first));
     return width < columns ? text + std::string(columns - width, ' ') : cut(text, columns);
 }
 
-// Of what counts since a runtime began: how much of it came since an earlier sample. A runtime that has begun
-// anew in between counts from 0.
+// How much a counter has grown since an earlier sample. If the runtime started again in between, it counts
+// from 0.
 std::uint64_t more(std::uint64_t now, std::uint64_t before) { return now >= before ? now - before : now; }
 
 tw_histogram more(const tw_histogram &now, const tw_histogram *before) {
@@ -90,18 +90,19 @@ std::vector<rated_label> by_rate(const stats &now, const stats *before, double s
     return labels;
 }
 
-std::string label_line(const rated_label &it) {
-    const label_row &row = *it.row;
+std::string label_line(const rated_label &label) {
+    const label_row &row = *label.row;
     const std::int64_t mean = row.fires != 0 ? row.sum_ns / static_cast<std::int64_t>(row.fires) : 0;
     return "  " + column(name_of(row.label), 22) +
-           print(" %12" PRIu64 " %10.1f %10" PRIu64 " %10" PRIu64 " %10s %10s", row.fires, it.rate,
+           print(" %12" PRIu64 " %10.1f %10" PRIu64 " %10" PRIu64 " %10s %10s", row.fires, label.rate,
                  row.cancels, row.overruns, duration(mean).c_str(), duration(row.max_ns).c_str());
 }
 
-std::string timer_line(const timer_row &it) {
-    const std::string period = it.period_ns != 0 ? duration(it.period_ns) : "once";
-    return "  " + column(name_of(it.label), 22) +
-           print(" %12s %10s %10s", time_left(it.remaining_ns).c_str(), period.c_str(), it.kind.c_str());
+std::string timer_line(const timer_row &timer) {
+    const std::string period = timer.period_ns != 0 ? duration(timer.period_ns) : "once";
+    return "  " + column(name_of(timer.label), 22) +
+           print(" %12s %10s %10s", time_left(timer.remaining_ns).c_str(), period.c_str(),
+                 timer.kind.c_str());
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What is shown of a runtime, as lines of text.
+// Shows a runtime as lines of text.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace tickwheel::top {
 
-// The lines for a runtime. Rates and percentiles are of the time between the two samples; of its whole life,
-// if there is no earlier one (null).
+// The lines for a runtime. Rates and percentiles cover the time between the two samples; if `before` is null,
+// percentiles cover the runtime's whole life and rates are 0.
 std::vector<std::string> show(const sample &now, const sample *before);
 
-// A line of at most so many columns.
+// Cuts a line to at most that many columns.
 std::string cut(const std::string &line, std::size_t columns);
 
 }  // namespace tickwheel::top

@@ -312,7 +312,7 @@ class Handle:
 
 
 PRINTERS = {"tw_node": Node, "tw": Wheel, "tw_runtime": Runtime, "tw_handles": Set, "tw_keyed": Set,
-            "tickwheel::runtime::record_set": Set}
+            "tickwheel::timers::record_set": Set}
 
 
 class Printers(gdb.printing.PrettyPrinter):

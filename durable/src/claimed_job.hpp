@@ -57,7 +57,7 @@ struct claimed_job {
 
 // What becomes of it, for the database.
 struct answer {
-    std::unique_ptr<claimed_job> it;
+    std::unique_ptr<claimed_job> job;
     tw_store_outcome_kind what;
     std::int64_t due_ns;
     std::int64_t ready_ns;
@@ -66,9 +66,9 @@ struct answer {
     std::string error;  // empty: none
 
     tw_store_outcome outcome() const {
-        return {it->kind.c_str(),
-                it->key.c_str(),
-                it->token,
+        return {job->kind.c_str(),
+                job->key.c_str(),
+                job->token,
                 what,
                 due_ns,
                 ready_ns,

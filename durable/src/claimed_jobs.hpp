@@ -145,10 +145,10 @@ class claimed_jobs {
     std::uint64_t lost_answers() const;
 
     void take_ready(std::size_t limit, std::vector<claimed_job *> &taken);
-    void run(claimed_job &it);
-    void wait_again(claimed_job &it, std::int64_t ready_ns);
+    void run(claimed_job &job);
+    void wait_again(claimed_job &job, std::int64_t ready_ns);
     void try_again(const std::vector<claimed_job *> &them);
-    void forget(claimed_job &it);
+    void forget(claimed_job &job);
 
   private:
     // A worker's part. It is woken to call the handlers of `queue_`, and sleeps when there are none left; so
@@ -165,11 +165,11 @@ class claimed_jobs {
     };
     struct by_name {
         using is_transparent = void;
-        static name of(const claimed_job *it) { return {it->kind, it->key}; }
-        static name of(const name &it) { return it; }
-        template <class It> std::size_t operator()(const It &it) const {
+        static name of(const claimed_job *job) { return {job->kind, job->key}; }
+        static name of(const name &self) { return self; }
+        template <class Named> std::size_t operator()(const Named &job) const {
             const std::hash<std::string_view> hash;
-            return hash(of(it).kind) * 31 + hash(of(it).key);
+            return hash(of(job).kind) * 31 + hash(of(job).key);
         }
         template <class One, class Other> bool operator()(const One &one, const Other &other) const {
             return of(one) == of(other);
@@ -178,25 +178,25 @@ class claimed_jobs {
 
     friend tests::claimed_jobs_inspector;  // checks the invariants
 
-    void arm(claimed_job &it);
-    bool take_off(claimed_job &it);
-    void on_time(claimed_job &it);
+    void arm(claimed_job &job);
+    bool take_off(claimed_job &job);
+    void on_time(claimed_job &job);
     claimed_job *add(std::unique_ptr<claimed_job> &&claimed);
-    void note_newest(claimed_job &it);
+    void note_newest(claimed_job &job);
     void move_to(std::vector<claimed_job *> &list, stage at, const std::vector<claimed_job *> &them);
-    void forget_unless_running(claimed_job &it);
-    void line_up(claimed_job &it);
+    void forget_unless_running(claimed_job &job);
+    void line_up(claimed_job &job);
     void wake_runners(std::int64_t delay = 0);
-    void wake(runner &it, std::int64_t delay);
+    void wake(runner &sleeper, std::int64_t delay);
     void run_some(runner &mine);
     void end_turn(runner &mine);
     claimed_job *next_to_run();
-    void call_handler(claimed_job &it);
-    void conclude(claimed_job &it, answer &&what);
+    void call_handler(claimed_job &job);
+    void conclude(claimed_job &job, answer &&what);
     bool put_back_answers(std::vector<answer>::iterator where);
     void note_lost_answers(std::size_t count);
     void measure(std::int64_t took);
-    std::unique_ptr<claimed_job> extract(claimed_job &it);
+    std::unique_ptr<claimed_job> extract(claimed_job &job);
     std::size_t room() const;
     std::size_t runs_within(std::int64_t ns) const;
 

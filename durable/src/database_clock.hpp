@@ -22,10 +22,10 @@ class database_clock {
 
     // Returns true if the database's clock, or the local one, was set: the reading contradicts the former
     // ones. They are forgotten then.
-    bool add(const reading &it) {
+    bool add(const reading &latest) {
         const std::lock_guard hold(mutex_);
-        const std::int64_t low = it.now - it.answered, high = it.now - it.asked;
-        const std::int64_t drift = is_known_ ? drift_until(it.answered) : 0;
+        const std::int64_t low = latest.now - latest.answered, high = latest.now - latest.asked;
+        const std::int64_t drift = is_known_ ? drift_until(latest.answered) : 0;
         const bool was_set = is_known_ && (low > high_ + drift || high < low_ - drift);
         if (!is_known_ || was_set) {
             low_ = low;
@@ -34,7 +34,7 @@ class database_clock {
             low_ = std::max(low_ - drift, low);
             high_ = std::min(high_ + drift, high);
         }
-        read_at_ = it.answered;
+        read_at_ = latest.answered;
         is_known_ = true;
         return was_set;
     }

@@ -90,8 +90,8 @@ dispatcher::progress dispatcher::start_some() {
     if (taken_.empty())
         return progress::none;
     questions_.clear();
-    for (const claimed_job *const it : taken_)
-        questions_.push_back({it->kind.c_str(), it->key.c_str(), it->token, 0, 0});
+    for (const claimed_job *const job : taken_)
+        questions_.push_back({job->kind.c_str(), job->key.c_str(), job->token, 0, 0});
     std::int64_t now = 0;
     const int error = ask_to_start(now);
     if (error == 0)
@@ -174,13 +174,13 @@ bool dispatcher::go_on_alone() {
     const std::int64_t now = clock_.now();
     if (settings_.confirmed_only || lease_.remaining(member.id, now) == 0)
         return false;
-    for (claimed_job *const it : taken_) {
-        if (it->ready_ns > database_.at(now)) {
-            jobs_.wait_again(*it, it->ready_ns);
+    for (claimed_job *const job : taken_) {
+        if (job->ready_ns > database_.at(now)) {
+            jobs_.wait_again(*job, job->ready_ns);
             continue;
         }
         ++counts_.unconfirmed;
-        jobs_.run(*it);
+        jobs_.run(*job);
     }
     membership_.note_unconfirmed();
     call_membership_();
@@ -194,8 +194,8 @@ dispatcher::progress dispatcher::settle_some() {
     if (answers.empty())
         return progress::none;
     outcomes_.clear();
-    for (const answer &it : answers)
-        outcomes_.push_back(it.outcome());
+    for (const answer &each : answers)
+        outcomes_.push_back(each.outcome());
     const tw_store_member member = lease_.member();
     const int error = ask(
         [&](const tw_store &store, void *connection) {

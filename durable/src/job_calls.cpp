@@ -97,8 +97,8 @@ std::int64_t put_all(tw_durable &durable, const tw_durable_job *jobs, std::size_
     if (const int error = put_for(durable, all.puts, existing == TW_DURABLE_KEEP); error != 0)
         return error;
     std::int64_t existed = 0;
-    for (const tw_store_put &it : all.puts)
-        existed += it.existed != 0 ? 1 : 0;
+    for (const tw_store_put &put : all.puts)
+        existed += put.existed != 0 ? 1 : 0;
     return existed;
 }
 
@@ -132,12 +132,12 @@ struct walk {
     int end = 0;
 
     static int visit(const tw_durable_entry *entry, void *arg) {
-        walk &it = *static_cast<walk *>(arg);
+        walk &self = *static_cast<walk *>(arg);
         return guarded([&] {
             readable_entry shown(*entry);
-            it.has_visited = true;
-            it.end = it.each != nullptr ? it.each(&shown.entry, it.arg) : 0;
-            return it.end != 0 ? 1 : 0;
+            self.has_visited = true;
+            self.end = self.each != nullptr ? self.each(&shown.entry, self.arg) : 0;
+            return self.end != 0 ? 1 : 0;
         });
     }
 };

@@ -37,9 +37,9 @@ membership::membership(const database &to, const settings &all, const local_cloc
 
 const handling *membership::handling_of(const char *kind) const {
     const std::lock_guard hold(mutex_);
-    for (const handling &it : handlings_)
-        if (it.kind == kind)
-            return &it;
+    for (const handling &known : handlings_)
+        if (known.kind == kind)
+            return &known;
     return nullptr;
 }
 
@@ -47,8 +47,8 @@ bool membership::handles(const char *kind) const { return handling_of(kind) != n
 
 int membership::handle(handling &&what) {
     const std::lock_guard hold(mutex_);
-    for (const handling &it : handlings_)
-        if (it.kind == what.kind)
+    for (const handling &known : handlings_)
+        if (known.kind == what.kind)
             return -EEXIST;
     handlings_.push_back(std::move(what));
     look_at_ = 0;
@@ -67,13 +67,13 @@ claimed_jobs::reservation membership::choose_to_hold(std::vector<tw_store_put> &
     const std::int64_t until = clock_.now() + settings_.horizon_ns;
     std::vector<tw_store_put *> chosen;
     if (database_.is_known())
-        for (tw_store_put &it : puts)
-            if (handles(it.job->kind) && ready_at(*it.job) <= until)
-                chosen.push_back(&it);
+        for (tw_store_put &put : puts)
+            if (handles(put.job->kind) && ready_at(*put.job) <= until)
+                chosen.push_back(&put);
     claimed_jobs::reservation room = jobs_.reserve(chosen.size(), true);
     chosen.resize(room.size());
-    for (tw_store_put *const it : chosen)
-        it->hold = 1;
+    for (tw_store_put *const put : chosen)
+        put->hold = 1;
     return room;
 }
 
@@ -86,7 +86,7 @@ bool membership::note_puts(const std::vector<tw_store_put> &puts, const tw_store
     bool has_news = false;
     if (error == 0 && guarded([&] { return accept_puts(puts, whom, has_news); }) == 0)
         return has_news;
-    if (std::none_of(puts.begin(), puts.end(), [](const tw_store_put &it) { return it.hold != 0; }))
+    if (std::none_of(puts.begin(), puts.end(), [](const tw_store_put &put) { return put.hold != 0; }))
         return has_news;
     ++doubts_;
     return true;
@@ -96,18 +96,18 @@ bool membership::note_puts(const std::vector<tw_store_put> &puts, const tw_store
 int membership::accept_puts(const std::vector<tw_store_put> &puts, const tw_store_member &whom,
                             bool &has_news) {
     std::vector<std::unique_ptr<claimed_job>> held;
-    for (const tw_store_put &it : puts) {
-        if (it.token == 0) {
-            has_news = note_pending(it.job->kind, ready_at(*it.job)) || has_news;
+    for (const tw_store_put &put : puts) {
+        if (put.token == 0) {
+            has_news = note_pending(put.job->kind, ready_at(*put.job)) || has_news;
             continue;
         }
         tw_durable_entry entry = {};
-        entry.job = *it.job;
-        entry.job.due_ns = entry.ready_ns = it.ready_ns;
+        entry.job = *put.job;
+        entry.job.due_ns = entry.ready_ns = put.ready_ns;
         entry.job.absolute = 1;
-        entry.state = it.started != 0 ? TW_DURABLE_STARTED : TW_DURABLE_HELD;
-        entry.token = it.token;
-        held.push_back(std::make_unique<claimed_job>(entry, *handling_of(it.job->kind), whom, jobs_));
+        entry.state = put.started != 0 ? TW_DURABLE_STARTED : TW_DURABLE_HELD;
+        entry.token = put.token;
+        held.push_back(std::make_unique<claimed_job>(entry, *handling_of(put.job->kind), whom, jobs_));
     }
     const int error = jobs_.accept(std::move(held), whom);
     return error == -ESTALE ? 0 : error;
@@ -462,8 +462,8 @@ void membership::plan_next_look(const tw_store_look &seen) {
 std::vector<const char *> membership::handled_kinds() const {
     const std::lock_guard hold(mutex_);
     std::vector<const char *> kinds;
-    for (const handling &it : handlings_)
-        kinds.push_back(it.kind.c_str());
+    for (const handling &known : handlings_)
+        kinds.push_back(known.kind.c_str());
     return kinds;
 }
 
@@ -492,10 +492,10 @@ int membership::claim(std::size_t limit, tw_store_look &seen, std::size_t &count
             connection, &wanted,
             [](const tw_durable_entry *entry, void *arg) {
                 return guarded([&] {
-                    auto &it = *static_cast<context *>(arg);
-                    auto &jobs = is_readable(entry->job) ? it.claimed : it.unreadable;
+                    auto &into = *static_cast<context *>(arg);
+                    auto &jobs = is_readable(entry->job) ? into.claimed : into.unreadable;
                     jobs.push_back(std::make_unique<claimed_job>(
-                        *entry, *it.self.handling_of(entry->job.kind), it.whom, it.self.jobs_));
+                        *entry, *into.self.handling_of(entry->job.kind), into.whom, into.self.jobs_));
                     return 0;
                 });
             },

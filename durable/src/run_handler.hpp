@@ -10,7 +10,7 @@ namespace tickwheel::durable {
 
 // Calls the handler, unless the lease has ended or the job is not to fire. `database_now` is the present time
 // of the database's clock.
-answer run_handler(const claimed_job &it, std::int64_t database_now, const lease &lease,
+answer run_handler(const claimed_job &claimed, std::int64_t database_now, const lease &lease,
                    const local_clock &clock, job_counters &counts);
 
 // True in a handler or an event of the library's, on this thread.

@@ -62,12 +62,12 @@ std::string print_code(const char *format, std::uint32_t code) {
     return text;
 }
 
-std::string escape_of(const character &it) {
-    if (it.is_good && it.code == '\n')
+std::string escape_of(const character &c) {
+    if (c.is_good && c.code == '\n')
         return "\\n";
-    if (it.is_good && it.code == '\t')
+    if (c.is_good && c.code == '\t')
         return "\\t";
-    return print_code(it.is_good && it.code >= 0x80 ? "\\u{%x}" : "\\x%02x", it.code);
+    return print_code(c.is_good && c.code >= 0x80 ? "\\u{%x}" : "\\x%02x", c.code);
 }
 
 std::string json_escape_of(std::uint32_t code) {
@@ -77,21 +77,21 @@ std::string json_escape_of(std::uint32_t code) {
     return print_code("\\u%04x", 0xD800 + (code >> 10)) + print_code("\\u%04x", 0xDC00 + (code & 0x3FF));
 }
 
-std::size_t width_of(const character &it) {
-    return is_in(combining, it.code) ? 0 : is_in(wide, it.code) ? 2 : 1;
+std::size_t width_of(const character &c) {
+    return is_in(combining, c.code) ? 0 : is_in(wide, c.code) ? 2 : 1;
 }
 
 }  // namespace
 
 std::string plain(std::string_view text) {
     std::string all;
-    walk(text, [&](const character &it) {
-        if (it.is_good && it.code == '\\')
+    walk(text, [&](const character &c) {
+        if (c.is_good && c.code == '\\')
             all += "\\\\";
-        else if (!it.is_good || is_in(unseen, it.code))
-            all += escape_of(it);
+        else if (!c.is_good || is_in(unseen, c.code))
+            all += escape_of(c);
         else
-            all += it.bytes;
+            all += c.bytes;
         return true;
     });
     return all;
@@ -99,8 +99,8 @@ std::string plain(std::string_view text) {
 
 std::string plain_payload(std::string_view bytes) {
     bool is_text = true;
-    walk(bytes, [&](const character &it) {
-        is_text = it.is_good && (it.code == '\n' || it.code == '\t' || !is_in(unseen, it.code));
+    walk(bytes, [&](const character &c) {
+        is_text = c.is_good && (c.code == '\n' || c.code == '\t' || !is_in(unseen, c.code));
         return is_text;
     });
     return is_text ? '"' + plain(bytes) + '"' : "0x" + hex(bytes);
@@ -108,15 +108,15 @@ std::string plain_payload(std::string_view bytes) {
 
 std::string json(std::string_view text) {
     std::string all = "\"";
-    walk(text, [&](const character &it) {
-        if (!it.is_good)
+    walk(text, [&](const character &c) {
+        if (!c.is_good)
             all += "\\ufffd";
-        else if (it.code == '"' || it.code == '\\')
-            all.append("\\").append(it.bytes);
-        else if (is_in(unseen, it.code))
-            all += json_escape_of(it.code);
+        else if (c.code == '"' || c.code == '\\')
+            all.append("\\").append(c.bytes);
+        else if (is_in(unseen, c.code))
+            all += json_escape_of(c.code);
         else
-            all += it.bytes;
+            all += c.bytes;
         return true;
     });
     return all + '"';
@@ -124,7 +124,7 @@ std::string json(std::string_view text) {
 
 bool is_utf8(std::string_view text) {
     bool is_good = true;
-    walk(text, [&](const character &it) { return is_good = it.is_good; });
+    walk(text, [&](const character &c) { return is_good = c.is_good; });
     return is_good;
 }
 
@@ -140,8 +140,8 @@ std::string hex(std::string_view bytes) {
 
 std::size_t width_of(std::string_view plain) {
     std::size_t width = 0;
-    walk(plain, [&](const character &it) {
-        width += width_of(it);
+    walk(plain, [&](const character &c) {
+        width += width_of(c);
         return true;
     });
     return width;
@@ -152,11 +152,11 @@ std::string cut(const std::string &plain, std::size_t columns) {
         return plain;
     const std::string_view mark = std::string_view("...").substr(0, columns);
     std::size_t width = mark.size(), size = 0;
-    walk(plain, [&](const character &it) {
-        width += width_of(it);
+    walk(plain, [&](const character &c) {
+        width += width_of(c);
         if (width > columns)
             return false;
-        size += it.bytes.size();
+        size += c.bytes.size();
         return true;
     });
     return plain.substr(0, size).append(mark);

@@ -124,20 +124,20 @@ int print_once(const options &o) {
 }
 
 int print_again_and_again(const options &o) {
-    looker it(o);
+    looker watcher(o);
     do {
-        print(it.look_for(most_rows));
+        print(watcher.look_for(most_rows));
         std::puts("");
-    } while (wait(it.pause_ns(), false) && std::ferror(stdout) == 0);
+    } while (wait(watcher.pause_ns(), false) && std::ferror(stdout) == 0);
     return all_is_well;
 }
 
 int show_live(const options &o) {
-    looker it(o);
+    looker watcher(o);
     const screen on;
     do {
-        screen::draw(it.look_for(screen::rows()));
-    } while (wait(it.pause_ns(), on.has_keys()) && std::ferror(stdout) == 0);
+        screen::draw(watcher.look_for(screen::rows()));
+    } while (wait(watcher.pause_ns(), on.has_keys()) && std::ferror(stdout) == 0);
     return all_is_well;
 }
 

@@ -57,16 +57,16 @@ std::int64_t lock_limit_ms(std::int64_t timeout_ns) {
 }
 
 int open_connection(void **connection, const tw_store_place *place, char *why, size_t room) {
-    auto it = std::make_unique<postgres_connection>(*place);
-    int error = it->server.open(place->address);
+    auto made = std::make_unique<postgres_connection>(*place);
+    int error = made->server.open(place->address);
     if (error == 0)
-        error = bring_up_to_date(it->server, it->schema, place->must_exist != 0);
+        error = bring_up_to_date(made->server, made->schema, place->must_exist != 0);
     if (error != 0) {
-        std::snprintf(why, room, "%s", it->server.why().c_str());
+        std::snprintf(why, room, "%s", made->server.why().c_str());
         return error;
     }
-    it->server.prepare_later(statements_for(it->schema, lock_limit_ms(place->timeout_ns)));
-    *connection = it.release();
+    made->server.prepare_later(statements_for(made->schema, lock_limit_ms(place->timeout_ns)));
+    *connection = made.release();
     return 0;
 }
 
@@ -176,13 +176,13 @@ void read_results(const rows &named, tw_store_put *puts, const std::vector<std::
             places.find(std::string(named.bytes(row, 0)) + '\0' + std::string(named.bytes(row, 1)));
         if (found == places.end())
             continue;
-        tw_store_put &it = puts[found->second];
-        it.existed = !keep && named.truth(row, 2) ? 1 : 0;
+        tw_store_put &put = puts[found->second];
+        put.existed = !keep && named.truth(row, 2) ? 1 : 0;
         if (!named.truth(row, 3))
             continue;
-        it.token = named.int8(row, 4);
-        it.ready_ns = named.time(row, 5);
-        it.started = named.truth(row, 6) ? 1 : 0;
+        put.token = named.int8(row, 4);
+        put.ready_ns = named.time(row, 5);
+        put.started = named.truth(row, 6) ? 1 : 0;
     }
 }
 
@@ -369,19 +369,19 @@ int resume(void *connection, tw_store_member *member, const int64_t *started, si
 }
 
 int64_t bury(void *connection, size_t limit) {
-    postgres_connection &it = of(connection);
+    postgres_connection &here = of(connection);
     parameters none, with;
     rows any_dead, done;
-    if (const int error = it.server.call(declare_ended, none, any_dead); error != 0)
+    if (const int error = here.server.call(declare_ended, none, any_dead); error != 0)
         return error;
     if (!any_dead.truth(0, 0))
         return 0;
     with.add_int8(static_cast<std::int64_t>(limit));
-    if (const int error = it.server.call(release_of_dead, with, done); error != 0)
+    if (const int error = here.server.call(release_of_dead, with, done); error != 0)
         return error;
-    const int error = it.server.run(in_schema(
+    const int error = here.server.run(in_schema(
         "delete from $S.member where dead and not exists (select from $S.job where holder = member.id)",
-        it.schema));
+        here.schema));
     return error != 0 ? error : done.int8(0, 0);
 }
 
@@ -446,14 +446,14 @@ int show(const rows &claimed, tw_store_visitor *each, void *arg) {
 // which is one round trip less where there is much to do.
 int claim(void *connection, const tw_store_claim *claim, tw_store_visitor *each, void *arg,
           tw_store_look *look) {
-    postgres_connection &it = of(connection);
-    it.kinds.assign(claim->kinds, claim->kinds + claim->kinds_count);
+    postgres_connection &here = of(connection);
+    here.kinds.assign(claim->kinds, claim->kinds + claim->kinds_count);
     const column kinds = kinds_of(*claim);
     parameters with, of_next;
     with.add_int8(claim->member.id).add_int8(claim->member.epoch).add(kinds);
     with.add_int8(microseconds(claim->horizon_ns)).add_int8(static_cast<std::int64_t>(claim->limit));
     rows done, next;
-    if (const int error = it.server.call(claim_jobs, with, done); error != 0)
+    if (const int error = here.server.call(claim_jobs, with, done); error != 0)
         return error;
     if (const int end = show(done, each, arg); end != 0)
         return end;
@@ -462,7 +462,7 @@ int claim(void *connection, const tw_store_claim *claim, tw_store_visitor *each,
         return 0;
     }
     of_next.add_int8(claim->member.id).add_int8(claim->member.epoch).add(kinds);
-    if (const int error = it.server.call(next_ready, of_next, next); error != 0)
+    if (const int error = here.server.call(next_ready, of_next, next); error != 0)
         return error;
     if (done.count() == 0 && !next.truth(0, 0))
         return -ESTALE;
@@ -533,17 +533,17 @@ struct outcome_columns {
         : token(type::int8, count), what(type::int4, count), due(type::time, count), ready(type::time, count),
           delay(type::int8, count), attempts(type::int4, count), error(type::text, count) {}
 
-    void add(const tw_store_outcome &it) {
-        token.add_int8(it.token);
-        what.add_int4(it.what);
-        due.add_time(it.due_ns);
-        if (it.ready_is_delay != 0)
+    void add(const tw_store_outcome &outcome) {
+        token.add_int8(outcome.token);
+        what.add_int4(outcome.what);
+        due.add_time(outcome.due_ns);
+        if (outcome.ready_is_delay != 0)
             ready.add_null();
         else
-            ready.add_time(it.ready_ns);
-        delay.add_int8(it.ready_is_delay != 0 ? microseconds(it.ready_ns) : 0);
-        attempts.add_int4(static_cast<std::int32_t>(it.attempts));
-        error.add_text(it.error);
+            ready.add_time(outcome.ready_ns);
+        delay.add_int8(outcome.ready_is_delay != 0 ? microseconds(outcome.ready_ns) : 0);
+        attempts.add_int4(static_cast<std::int32_t>(outcome.attempts));
+        error.add_text(outcome.error);
     }
 
     void hand_to(parameters &all) const {
@@ -581,7 +581,7 @@ int settle(void *connection, const tw_store_member *member, tw_store_outcome *ou
     for (std::size_t i = 0; i < count; ++i)
         places.emplace(outcomes[i].token, i);
     const auto ending = static_cast<std::size_t>(
-        std::count_if(outcomes, outcomes + count, [](const auto &it) { return it.what == TW_STORE_END; }));
+        std::count_if(outcomes, outcomes + count, [](const auto &job) { return job.what == TW_STORE_END; }));
     column ended(type::int8, ending);
     outcome_columns others(count - ending);
     for (std::size_t i = 0; i < count; ++i) {
@@ -614,25 +614,25 @@ int settle(void *connection, const tw_store_member *member, tw_store_outcome *ou
 // --- being told -------------------------------------------------------------------------
 
 int listen(void *connection) {
-    postgres_connection &it = of(connection);
-    if (!it.listens) {
-        if (const int error = it.server.run(in_schema("listen $S", it.schema)); error != 0)
+    postgres_connection &here = of(connection);
+    if (!here.listens) {
+        if (const int error = here.server.run(in_schema("listen $S", here.schema)); error != 0)
             return error;
-        it.listens = true;
+        here.listens = true;
     }
-    return it.server.descriptor();
+    return here.server.descriptor();
 }
 
 int told(void *connection, int64_t *ready_ns) {
-    postgres_connection &it = of(connection);
+    postgres_connection &here = of(connection);
     bool is_for_us = false;
     std::int64_t first = INT64_MAX;
     // "microseconds kind"
-    const int error = it.server.read_notifications([&](const char *text) {
+    const int error = here.server.read_notifications([&](const char *text) {
         char *kind = nullptr;
         const std::int64_t ready = std::strtoll(text, &kind, 10);
-        bool handled = it.kinds.empty();
-        for (const std::string &each : it.kinds)
+        bool handled = here.kinds.empty();
+        for (const std::string &each : here.kinds)
             handled = handled || (*kind == ' ' && each == kind + 1);
         if (!handled)
             return;

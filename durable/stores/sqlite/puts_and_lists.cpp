@@ -83,21 +83,21 @@ int take_for(session &to, const tw_store_put *puts, std::size_t count, const tw_
 
 // Puts one job, and holds the job if that is wanted and `last_used` has a value. If the job stays pending,
 // lowers `first` to its ready time.
-int put_and_hold(session &to, tw_store_put &it, bool keep, const tw_store_member *who, std::int64_t now,
+int put_and_hold(session &to, tw_store_put &put, bool keep, const tw_store_member *who, std::int64_t now,
                  std::optional<std::int64_t> &last_used, std::int64_t &first) {
     std::int64_t ready = TW_STORE_NEVER;
-    it.token = 0;
-    it.existed = put_one(to, *it.job, keep, now, ready);
-    if (it.existed < 0)
-        return it.existed;
-    if (it.hold == 0 || !last_used || ready == TW_STORE_NEVER) {
+    put.token = 0;
+    put.existed = put_one(to, *put.job, keep, now, ready);
+    if (put.existed < 0)
+        return put.existed;
+    if (put.hold == 0 || !last_used || ready == TW_STORE_NEVER) {
         first = std::min(first, ready);
         return 0;
     }
-    it.token = ++*last_used;
-    it.ready_ns = ready;
-    it.started = ready <= now ? 1 : 0;
-    const int held = hold(to, it.job->kind, it.job->key, who->id, it.token, now);
+    put.token = ++*last_used;
+    put.ready_ns = ready;
+    put.started = ready <= now ? 1 : 0;
+    const int held = hold(to, put.job->kind, put.job->key, who->id, put.token, now);
     return held < 0 ? held : 0;
 }
 

@@ -14,10 +14,10 @@ constexpr std::int64_t no_epoch = -1;
 // Started jobs should not wait for a worker for longer than this while other processes could run them.
 constexpr std::int64_t longest_queue_ns = 250 * TW_MILLISECOND;
 
-// A runner gives its worker back after this, for what else the user's pool has to do.
+// A runner gives its worker back after this time, so that the user's pool can do other work.
 constexpr std::int64_t longest_turn_ns = 10 * TW_MILLISECOND;
 
-// After a turn that did not take place, because the pool was full, or the runtime was stopped.
+// The pause after a turn that did not run, because the pool was full or the runtime was stopped.
 constexpr std::int64_t until_next_try_ns = 10 * TW_MILLISECOND;
 
 }  // namespace
@@ -56,13 +56,14 @@ int claimed_jobs::start(tw_runtime *rt, std::function<void()> call_dispatcher) {
     for (unsigned i = 0; i < settings_.threads; ++i)
         runners_.push_back({*this});
     tw_handles_options run_options = {};
-    run_options.capacity = 2 * settings_.threads;  // as the end of a turn may begin another
+    run_options.capacity = 2 * settings_.threads;  // because the end of a turn may begin another
     run_options.label = "durable job";
     run_options.workers = settings_.workers;
     if (settings_.workers == nullptr && !settings_.single_thread) {
         tw_workers_options options = {};
         options.threads = settings_.threads;
-        options.queue = settings_.threads;  // so it is never full, and nothing runs on the runtime's thread
+        options.queue =
+            settings_.threads;  // so the queue is never full, and no handler runs on the runtime's thread
         options.at_stop = TW_STOP_DISCARD;
         options.thread_name = "durable-work";
         if (const int error = tw_workers_new(&pool_, rt, &options); error != 0)
@@ -75,7 +76,7 @@ int claimed_jobs::start(tw_runtime *rt, std::function<void()> call_dispatcher) {
     return error != 0 ? error : tw_handles_new(&runs_, rt, &run_options);
 }
 
-// Jobs that wait for a worker are given back to the database as they are, started.
+// Jobs that wait for a worker go back to the database in their state, started.
 void claimed_jobs::end() {
     {
         const std::lock_guard hold(mutex_);
@@ -89,7 +90,7 @@ void claimed_jobs::end() {
 
 // --- on the wheel -------------------------------------------------------------------------
 
-// Without memory for a timer it counts as ready at once. The database says then that it is not.
+// If there is no memory for a timer, the job counts as ready at once. The database then says that it is not.
 // REQUIRES: mutex held
 void claimed_jobs::arm(claimed_job &job) {
     job.at = stage::waiting;
@@ -121,8 +122,8 @@ void claimed_jobs::on_time(claimed_job &job) {
     call_dispatcher_();
 }
 
-// Those who resume set the epoch first, and then ask for what is here: so a claim of the former epoch is here
-// by then, or is refused.
+// `resume` bumps the epoch before it takes its snapshot of `jobs_`, so a claim from the old epoch is either
+// in the snapshot or rejected here.
 int claimed_jobs::accept(std::vector<std::unique_ptr<claimed_job>> &&claimed,
                          const tw_store_member &whom) noexcept {
     std::unique_lock hold(mutex_);
@@ -157,8 +158,8 @@ int claimed_jobs::accept(std::vector<std::unique_ptr<claimed_job>> &&claimed,
     return error;
 }
 
-// Null: its token is there. A database that has lost its last changes gives tokens twice. Throws
-// std::bad_alloc, having added nothing.
+// Returns null if a job already has this token: a database that lost its last changes gives tokens twice.
+// Throws std::bad_alloc, having added nothing.
 // REQUIRES: mutex held
 claimed_job *claimed_jobs::add(std::unique_ptr<claimed_job> &&claimed) {
     claimed_job &job = *claimed;
@@ -174,8 +175,8 @@ claimed_job *claimed_jobs::add(std::unique_ptr<claimed_job> &&claimed) {
     return &job;
 }
 
-// A job that is put again and again before it is due, as for debouncing, would fill the wheel with its former
-// selves until their times.
+// Forgets the former job of this name. Otherwise a job that is put again and again before it is due, as for
+// debouncing, would fill the wheel with its former versions until their times.
 // REQUIRES: mutex held
 void claimed_jobs::note_newest(claimed_job &job) {
     const auto found = newest_.find(&job);
@@ -185,7 +186,7 @@ void claimed_jobs::note_newest(claimed_job &job) {
     }
     claimed_job &former = **found;
     if (former.token > job.token)
-        return;  // accepted late: it is the former one
+        return;  // accepted late: this job is the former one
     auto place = newest_.extract(found);
     place.value() = &job;
     newest_.insert(std::move(place));
@@ -211,10 +212,10 @@ void claimed_jobs::arm_again() {
             if (job->at == stage::waiting && take_off(*job))
                 arm(*job);
     }
-    call_dispatcher_();  // for those that are ready without a timer
+    call_dispatcher_();  // for jobs that became ready because they got no timer
 }
 
-// Returns false if its time has come: on_time has been called or will be.
+// Returns false if the job's time has come: on_time has been called or will be.
 // REQUIRES: mutex held
 bool claimed_jobs::take_off(claimed_job &job) { return tw_handle_stop(wheel_, job.timer) == 1; }
 
@@ -264,7 +265,7 @@ void claimed_jobs::forget_all() {
 
 void claimed_jobs::forget(claimed_job &job) {
     const std::lock_guard hold(mutex_);
-    counts_.taken_back += job.is_forgotten ? 0 : 1;  // else it was counted then
+    counts_.taken_back += job.is_forgotten ? 0 : 1;  // otherwise it was counted when it was forgotten
     extract(job);
 }
 
@@ -288,8 +289,8 @@ bool claimed_jobs::has(const std::string &kind, const std::string &key, std::int
            std::any_of(taken_answers_.begin(), taken_answers_.end(), has_token);
 }
 
-// As many as there is room for, but of those that are ready no more than the workers will take soon, if that
-// is known: other processes may be idle.
+// The free room, but at most as many jobs as the workers can start in time at the usual run time: other
+// processes may be idle.
 // REQUIRES: mutex held
 std::size_t claimed_jobs::room() const {
     const std::size_t taken = jobs_.size() + answers_.size() + taken_answers_.size() + reserved_;
@@ -302,7 +303,7 @@ std::size_t claimed_jobs::room() const {
     return std::min({settings_.hold - taken, in_time - started_, in_horizon - soon});
 }
 
-// How many handlers will have run after this time, at the least.
+// How many handlers will at least have run within this time.
 // REQUIRES: mutex held
 std::size_t claimed_jobs::runs_within(std::int64_t ns) const {
     const std::int64_t each = std::max<std::int64_t>(usual_run_ns_, TW_MICROSECOND) / settings_.threads + 1;
@@ -321,7 +322,7 @@ claimed_jobs::reservation::~reservation() {
     of_.reserved_ -= size_;
 }
 
-// --- looking on ---------------------------------------------------------------------------
+// --- statistics ---------------------------------------------------------------------------
 
 claimed_jobs::census claimed_jobs::count() const {
     const std::lock_guard hold(mutex_);
@@ -395,7 +396,7 @@ void claimed_jobs::line_up(claimed_job &job) {
     ++started_;
 }
 
-// Wakes a runner for each job that waits. Those that are awake do not count: each may be busy for long.
+// Wakes a runner for each waiting job. Runners that are awake do not count: each may be busy for long.
 // REQUIRES: mutex held
 void claimed_jobs::wake_runners(std::int64_t delay) {
     const claimed_job *for_this_one = queue_;
@@ -417,7 +418,7 @@ void claimed_jobs::wake(runner &sleeper, std::int64_t delay) {
         runner &mine = *static_cast<runner *>(arg);
         mine.home.run_some(mine);
     };
-    turn.drop = [](void *arg) {  // also if a pool that is full, or a stop of the runtime, has let it fall
+    turn.drop = [](void *arg) {  // also called if the pool is full or the runtime stops
         runner &mine = *static_cast<runner *>(arg);
         mine.home.end_turn(mine);
     };
@@ -429,7 +430,7 @@ void claimed_jobs::wake(runner &sleeper, std::int64_t delay) {
 
 // --- running ------------------------------------------------------------------------------
 
-// On virtual time the clock stands still during a turn, so a turn is one job.
+// On virtual time the clock stands still during a turn, so a turn runs one job.
 void claimed_jobs::run_some(runner &mine) {
     mine.has_run = true;
     const std::int64_t end = settings_.single_thread ? clock_.now() : clock_.now() + longest_turn_ns;
@@ -465,7 +466,7 @@ claimed_job *claimed_jobs::next_to_run() {
 
 void claimed_jobs::call_handler(claimed_job &job) {
     const std::int64_t begun = clock_.now();
-    // It is ready, as the database has said; what is known here of its clock may be behind.
+    // The database has said that the job is ready; our estimate of its clock may be behind.
     answer what = run_handler(job, std::max(database_.at(begun), job.ready_ns), lease_, clock_, counts_);
     conclude(job, std::move(what));
     measure(clock_.now() - begun);
@@ -516,7 +517,7 @@ void claimed_jobs::finish_answers(const std::vector<tw_store_outcome> &outcomes)
         locked_answers_ += locked;
 }
 
-// Returns false if the member has lost what it held meanwhile.
+// Returns false if the member has lost its jobs meanwhile.
 // REQUIRES: mutex held
 bool claimed_jobs::put_back_answers(std::vector<answer>::iterator where) {
     const bool is_member = lease_.member().id != 0;

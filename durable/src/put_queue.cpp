@@ -14,7 +14,7 @@ namespace tickwheel::durable {
 
 namespace {
 
-// More would not make a put cheaper, and would have the first wait for the last.
+// A larger batch would not make a put cheaper, and its first caller would wait for the last.
 constexpr std::size_t most_together = 1000;
 
 bool holds_any(const std::vector<tw_store_put> &puts) {
@@ -61,7 +61,7 @@ int put_queue::send(std::vector<tw_store_put> &puts, bool keep, tw_store_member 
     }));
 }
 
-// What a later put replaces is not to be held: it would be started in between.
+// A job that a later put replaces must not be held: it would be started in between.
 void put_queue::hold_last_of_each_name(std::vector<tw_store_put> &puts) {
     std::unordered_set<std::string> later;
     for (auto put = puts.rbegin(); puts.size() > 1 && put != puts.rend(); ++put)
@@ -69,9 +69,9 @@ void put_queue::hold_last_of_each_name(std::vector<tw_store_put> &puts) {
             put->hold = 0;
 }
 
-// Sends the requests that wait as one transaction, as far as they fit. If the database refuses a value, each
-// is sent alone, so that the bad text of one caller does not fail the others. They leave the queue when they
-// are done: if memory runs out before that, their own threads send them again.
+// Sends the waiting requests as one transaction, up to `most_together` puts. If the database refuses a value,
+// sends each request alone, so that one caller's bad text does not fail the others. Requests leave the queue
+// when they are done: if memory runs out before that, their own threads send them again.
 void put_queue::put_together() {
     std::vector<request *> together;
     std::vector<tw_store_put> all;

@@ -16,7 +16,7 @@ namespace {
 
 thread_local unsigned depth_of_user_code = 0;
 
-// What a handler's answer carries besides its value.
+// What a handler's answer carries in addition to its value.
 struct fire_fields {
     const lease &held_by;
     const local_clock &clock;
@@ -29,7 +29,7 @@ fire_fields &fields_of(const tw_durable_fire &fire) {
     return *static_cast<fire_fields *>(fire.fields_of_the_library);
 }
 
-// The delay after a failure: it doubles with each.
+// The delay after a failure; it doubles with each failure.
 std::int64_t backoff(const tw_durable_retries &retries, std::uint32_t failures) {
     std::int64_t delay = retries.backoff_ns;
     for (std::uint32_t i = 1; i < failures && delay < retries.backoff_max_ns; ++i)
@@ -39,21 +39,21 @@ std::int64_t backoff(const tw_durable_retries &retries, std::uint32_t failures) 
 
 answer release() { return {nullptr, TW_STORE_RELEASE, 0, 0, false, 0, {}}; }
 
-// Goes on with the due time after this one; a oneshot ends.
+// Continues with the next due time; a one-shot job ends.
 answer go_on(const fire_plan &plan, std::string error) {
     if (plan.next_ns == TW_STORE_NEVER)
         return {nullptr, TW_STORE_END, 0, 0, false, 0, {}};
     return {nullptr, TW_STORE_MOVE, plan.next_ns, plan.next_ns, false, 0, std::move(error)};
 }
 
-// The last try has failed. A periodic job goes on, so that one bad day does not end it.
+// The last attempt has failed. A periodic job goes on, so that one bad day does not end it.
 answer give_up(const claimed_job &claimed, const fire_plan &plan, std::string error) {
     if (plan.next_ns != TW_STORE_NEVER)
         return go_on(plan, std::move(error));
     return {nullptr, TW_STORE_FAIL, plan.due_ns, plan.due_ns, false, claimed.attempts, std::move(error)};
 }
 
-// Without memory for a text there is none: the answer counts all the same.
+// If there is no memory for the text, the answer has none, but still counts.
 std::string text_of(const char *why) noexcept {
     try {
         return *why != 0 ? made_utf8(why) : "the handler has failed";
@@ -123,7 +123,7 @@ answer run_handler(const claimed_job &claimed, std::int64_t database_now, const 
         return {nullptr, TW_STORE_MOVE,    claimed.job.due_ns,  60 * TW_SECOND,
                 true,    claimed.attempts, claimed.why_no_dates};
     }
-    // A retry is for the due time that it was for at first, however late it is.
+    // A retry fires for its original due time, however late it is.
     const bool is_first_try = claimed.ready_ns == claimed.job.due_ns && claimed.attempts == 0;
     const fire_plan plan = is_first_try
                                ? plan_fire(claimed.job, claimed.dates.get(), claimed.job.due_ns, database_now)
@@ -132,7 +132,7 @@ answer run_handler(const claimed_job &claimed, std::int64_t database_now, const 
         ++counts.skipped;
         return go_on(plan, {});
     }
-    if (claimed.attempts >= claimed.by.retries.attempts) {  // those in which a process has ended
+    if (claimed.attempts >= claimed.by.retries.attempts) {  // a process ended in each of these attempts
         ++counts.failed;
         return give_up(claimed, plan,
                        text_of("the process of each try has ended before the handler answered"));

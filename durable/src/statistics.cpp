@@ -1,4 +1,4 @@
-// What this process tells of itself: the functions of durable.h under "seeing". They do not ask the database.
+// Statistics of this process: the functions of durable.h under "seeing". They do not ask the database.
 #include <algorithm>
 #include <cerrno>
 #include <cinttypes>
@@ -57,7 +57,7 @@ class page {
   public:
     page(tw_text *write, void *arg) : write_(write), arg_(arg) {}
 
-    // A piece of less than 256 characters; what is longer is cut.
+    // Prints a piece of less than 256 characters; cuts a longer one.
     // NOLINTNEXTLINE(cert-dcl50-cpp): the compiler checks its arguments
     [[gnu::format(printf, 2, 3)]] void print(const char *format, ...) {
         char text[256];
@@ -68,7 +68,8 @@ class page {
         put({text, static_cast<std::size_t>(std::clamp<int>(size, 0, sizeof text - 1))});
     }
 
-    // A text of others: what would move the cursor of a terminal is shown as a question mark.
+    // Prints a text from elsewhere, with a question mark for each character that would move a terminal's
+    // cursor.
     void print_text(std::string text) {
         for (char &c : text)
             if (static_cast<unsigned char>(c) < ' ' || c == 0x7f)

@@ -1,4 +1,4 @@
-// Opening, closing and handling: the functions of durable.h that are about this process.
+// Open, close and handle: the functions of durable.h that concern this process.
 #include "tw_durable.hpp"
 
 #include <unistd.h>
@@ -48,16 +48,16 @@ int member::start(tw_runtime *rt) {
     return dispatcher_loop->start("durable-starts");
 }
 
-// The loops' timers are among `rounds`.
+// The loops' timers belong to `rounds`, so the loops go first.
 member::~member() {
     membership_loop.reset();
     dispatcher_loop.reset();
     tw_handles_free(rounds);
 }
 
-// First nothing is started any more, then the handlers end, and then there are no more answers.
+// First the dispatcher starts no more jobs, then the handlers end, and then there are no more answers.
 std::size_t member::end() {
-    const std::uint64_t lost = jobs.lost_answers();  // before
+    const std::uint64_t lost = jobs.lost_answers();  // before this call
     if (dispatcher_loop != nullptr)
         dispatcher_loop->stop();
     jobs.end();
@@ -133,8 +133,8 @@ int open(tw_durable **durable, tw_runtime *rt, const char *address, const tw_dur
     return 0;
 }
 
-// In the child of a fork: threads that held locks or waited for something are not there to let go of it. So
-// what has locks and threads is left as it is.
+// In the child of a fork the threads that held locks, or waited, do not exist and never release them. So this
+// leaves everything with locks and threads as it is.
 void leave_to_parent(tw_durable &durable) {
     durable.put_queue.abandon();
     if (durable.member == nullptr)

@@ -1,4 +1,4 @@
-// The store in PostgreSQL: durable_store.h put into statements.
+// The store in PostgreSQL: implements durable_store.h with statements.
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -26,7 +26,7 @@ using namespace postgres;
 struct postgres_connection {
     session server;
     std::string schema;
-    // For how many more statements of this kind locked jobs are passed by at once.
+    // How many more starts (or answers) skip locked jobs at once.
     unsigned starts_pass_locks = 0, answers_pass_locks = 0;
     bool listens = false;
     std::vector<std::string>
@@ -38,7 +38,7 @@ struct postgres_connection {
 
 postgres_connection &of(void *connection) { return *static_cast<postgres_connection *>(connection); }
 
-// Has a function of the table fail cleanly when memory is lacking.
+// Makes a function of the store table return -ENOMEM instead of throwing.
 template <class Result, class... Arguments> struct like {
     template <Result (*function)(Arguments...)> static Result call(Arguments... arguments) noexcept {
         return guarded([&] { return function(arguments...); });
@@ -51,7 +51,7 @@ std::int64_t microseconds(std::int64_t ns) { return ns / 1000 + (ns % 1000 > 0 ?
 
 // --- the connection ---------------------------------------------------------------------
 
-// How long a start or an answer waits for a lock: well within the timeout.
+// How long a start or an answer waits for a lock: a small part of the timeout.
 std::int64_t lock_limit_ms(std::int64_t timeout_ns) {
     return std::clamp<std::int64_t>(timeout_ns / 1'000'000 / 4, 1, 50);
 }
@@ -130,9 +130,9 @@ struct put_columns {
     }
 };
 
-// A statement changes a row once. So of several jobs with one name only one is sent: the last that replaces,
-// or the first that is kept. Returns for each whether it is sent; for the others whether there was one before
-// is known here.
+// A statement can change a row only once. So of several jobs with one name only one is sent: with `keep` the
+// first, otherwise the last. Returns for each job whether it is sent; complete_results fills in `existed` for
+// the others.
 std::vector<bool> choose_distinct(tw_store_put *puts, std::size_t count, bool keep) {
     std::unordered_map<std::string, std::size_t> chosen;
     std::vector<bool> is_sent(count, true);
@@ -147,8 +147,8 @@ std::vector<bool> choose_distinct(tw_store_put *puts, std::size_t count, bool ke
     return is_sent;
 }
 
-// `existed` of those that were not sent, and of those that stand for them: only the first put of a name can
-// be new.
+// Fills in `existed` for the jobs that were not sent, and for those sent in their place: only the first put
+// of a name can be new.
 void complete_results(tw_store_put *puts, const std::vector<bool> &is_sent) {
     std::unordered_map<std::string, bool> existed;
     for (std::size_t i = 0; i < is_sent.size(); ++i)
@@ -161,7 +161,8 @@ void complete_results(tw_store_put *puts, const std::vector<bool> &is_sent) {
     }
 }
 
-// The statements name those jobs that existed or are held; or, where they are kept, those that did not exist.
+// A replacing statement returns the jobs that existed or are held; a keeping one returns the jobs that did
+// not exist.
 void read_results(const rows &named, tw_store_put *puts, const std::vector<std::size_t> &sent, bool keep) {
     for (const std::size_t i : sent)
         puts[i].existed = keep ? 1 : 0;
@@ -239,7 +240,7 @@ tw_durable_state state_of(bool held, bool started, bool failed) {
     return started ? TW_DURABLE_STARTED : TW_DURABLE_HELD;
 }
 
-// The fields that begin with a row's `kind` and end with `attempts`.
+// Reads the fields of a row from `kind` to `token`.
 void read_job(const rows &from, int row, tw_durable_entry &entry) {
     tw_durable_job &job = entry.job;
     job.kind = from.text(row, 0);
@@ -267,14 +268,14 @@ parameters &add_filter(parameters &with, const tw_durable_filter &filter, const 
                                                                 : INT64_MAX);
 }
 
-// Which of the three forms of a statement is for these states.
+// Chooses among the three forms of a statement for these states.
 std::size_t form_for(unsigned states) {
     if (states == TW_DURABLE_FAILED)
         return 2;
     return states != 0 && (states & ~unsigned{TW_DURABLE_HELD | TW_DURABLE_STARTED}) == 0 ? 1 : 0;
 }
 
-// A question about all jobs.
+// Asks a question about all jobs, with the longer timeout.
 template <class Ask> int patiently(session &server, const Ask &ask) {
     if (const int error = server.be_patient(true); error != 0)
         return error;
@@ -396,8 +397,8 @@ int leave_within(session &server, parameters &member) {
     return server.call(delete_member, member, done);
 }
 
-// It ends as if its lease had, but what it had started counts for no attempt: the handlers have answered, or
-// were never called.
+// The member ends as if its lease had ended, but its started jobs count no attempt: their handlers have
+// answered, or were never called.
 int leave(void *connection, const tw_store_member *member) {
     session &server = of(connection).server;
     parameters with;
@@ -422,7 +423,7 @@ column kinds_of(const tw_store_claim &claim) {
     return kinds;
 }
 
-// The rows of a claim in the order of ready times.
+// The rows of a claim in the order of their ready times.
 std::vector<int> in_order(const rows &claimed) {
     std::vector<int> order(static_cast<std::size_t>(claimed.count()));
     std::iota(order.begin(), order.end(), 0);
@@ -442,8 +443,8 @@ int show(const rows &claimed, tw_store_visitor *each, void *arg) {
     return 0;
 }
 
-// A claim that has reached its limit is followed by another at once. So it does not look for what comes next,
-// which is one round trip less where there is much to do.
+// The caller repeats a claim that has reached its limit at once. So such a claim does not look for the next
+// ready time, which saves a round trip under load.
 int claim(void *connection, const tw_store_claim *claim, tw_store_visitor *each, void *arg,
           tw_store_look *look) {
     postgres_connection &here = of(connection);
@@ -474,9 +475,9 @@ int claim(void *connection, const tw_store_claim *claim, tw_store_visitor *each,
 
 constexpr unsigned passes_after_a_lock = 32;
 
-// Calls a statement that waits for a lock, or the next statement, which passes locked jobs by: if the first
-// has met a lock, or one of the last few has passed a job by. Otherwise the first would wait again for the
-// same job.
+// Calls the statement `waiting`, which waits for locks, or `waiting` + 1, which skips locked jobs: if the
+// first has met a lock, or one of the last few calls has skipped a job. Otherwise the first would wait again
+// for the same job.
 int call_past_locks(session &server, std::size_t waiting, unsigned &passes, parameters &with, rows &out) {
     if (passes == 0) {
         const int error = server.call(waiting, with, out);
@@ -525,7 +526,7 @@ int start(void *connection, const tw_store_member *member, tw_store_start *start
 
 bool is_locked(const tw_store_outcome &job) { return job.matched == -EBUSY; }
 
-// What becomes of jobs that do not just end: one column for each field of an outcome.
+// The outcomes of jobs that do not end: one column for each field of an outcome.
 struct outcome_columns {
     column token, what, due, ready, delay, attempts, error;
 
@@ -552,7 +553,7 @@ struct outcome_columns {
     }
 };
 
-// Sets -EBUSY for jobs that the statement has passed by although the member still holds them.
+// Sets -EBUSY for jobs that the statement has skipped although the member still holds them.
 int note_locked(session &server, const tw_store_member &member, tw_store_outcome *outcomes, size_t count) {
     const auto is_missing = [](const tw_store_outcome &job) { return job.matched == 0; };
     const auto missing = static_cast<std::size_t>(std::count_if(outcomes, outcomes + count, is_missing));
@@ -611,7 +612,7 @@ int settle(void *connection, const tw_store_member *member, tw_store_outcome *ou
     return 0;
 }
 
-// --- being told -------------------------------------------------------------------------
+// --- notifications ----------------------------------------------------------------------
 
 int listen(void *connection) {
     postgres_connection &here = of(connection);

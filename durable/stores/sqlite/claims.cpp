@@ -18,8 +18,8 @@ struct chosen {
     std::string key;
 };
 
-// What a claim takes, and the numbers of rows that another program inserted with keys that are not texts. The
-// claim could not name those, and would meet them each time.
+// The jobs that a claim takes, and the row numbers of jobs that another program inserted with keys that are
+// not texts. A claim could not name those, and would meet them every time.
 struct choice {
     std::vector<chosen> jobs;
     std::vector<std::int64_t> unnamed;
@@ -44,7 +44,7 @@ int choose_of_kind(session &of, const char *kind, std::int64_t until, std::size_
     return result;
 }
 
-// Chooses in the order of ready times over all kinds.
+// Chooses by ready time over all kinds.
 int choose(session &of, const tw_store_claim &claim, std::int64_t now, choice &into) {
     const std::int64_t until = time_after(now, claim.horizon_ns);
     for (std::size_t i = 0; i < claim.kinds_count; ++i) {
@@ -68,7 +68,7 @@ int fail_unnamed(session &to, const std::vector<std::int64_t> &rows) {
     return 0;
 }
 
-// Returns 0, or what `each` returned, or an error.
+// Returns 0, the result of `each`, or an error.
 int visit(session &of, const chosen &job, tw_store_visitor *each, void *arg) {
     query read(of, sql::list_one);
     constexpr std::int64_t any_state = 15, one = 1;
@@ -96,7 +96,7 @@ int look_on(session &of, const tw_store_claim &claim, tw_store_look &look) {
     return found < 0 ? found : 0;
 }
 
-// A visitor's result ends the claim, and is not always an error.
+// A visitor's nonzero result ends the claim, and is not always an error.
 struct ending {
     int of_visitor = 0;
 };
@@ -132,7 +132,7 @@ template <typename Of> query &with_held(query &to, const Of &job, const tw_store
     return to.with(job.kind).with(job.key).with(who.id).with(job.token);
 }
 
-// Stores when a held job is ready; TW_STORE_NEVER if the member does not hold it with this token.
+// Stores the ready time of a held job; TW_STORE_NEVER if the member does not hold it with this token.
 template <typename Of>
 int ready_of_held(session &of, const tw_store_member &who, const Of &job, std::int64_t &ready) {
     query read(of, sql::ready_of_held);
@@ -153,14 +153,14 @@ int start_one(session &to, const tw_store_member &who, bool lease_lasts, std::in
     return job.started < 0 ? job.started : 0;
 }
 
-// Binds what is left of the parameters of move_held.
+// Binds the remaining parameters of move_held.
 query &with_outcome(query &to, const tw_store_outcome &outcome, std::int64_t now) {
     to.with_time(time_after(0, outcome.due_ns)).with_time(ready_time(outcome, now));
     const std::int64_t failed = outcome.what == TW_STORE_FAIL ? 1 : 0;
     return to.with(static_cast<std::int64_t>(outcome.attempts)).with(outcome.error).with(failed);
 }
 
-// Lowers `first` to when a job is ready that is released.
+// Lowers `first` to the ready time of a released job.
 int settle_one(session &to, const tw_store_member &who, std::int64_t now, tw_store_outcome &outcome,
                std::int64_t &first) {
     std::int64_t ready = TW_STORE_NEVER;

@@ -16,8 +16,8 @@ struct span {
     std::uint32_t first, last;
 };
 
-// Controls, what turns the direction of writing, line separators, and what takes no room without being a part
-// of the character before.
+// Control characters, characters that change the writing direction, line separators, and invisible characters
+// that are not part of the character before them.
 constexpr span unseen[] = {{0x0, 0x1F},       {0x7F, 0x9F},     {0xAD, 0xAD},     {0x61C, 0x61C},
                            {0x180E, 0x180E},  {0x200B, 0x200F}, {0x2028, 0x202E}, {0x2060, 0x206F},
                            {0xFEFF, 0xFEFF},  {0xFFF0, 0xFFFB}, {0xFFFE, 0xFFFF}, {0x1D173, 0x1D17A},
@@ -33,16 +33,16 @@ template <std::size_t Count> bool is_in(const span (&spans)[Count], std::uint32_
                        [code](const span &each) { return code >= each.first && code <= each.last; });
 }
 
-// One character of a text; a byte that belongs to none is one by itself, and is not good.
+// One character of a text. A byte outside of any character counts as one that is not good.
 struct character {
     std::string_view bytes;
     std::uint32_t code;
     bool is_good;
 };
 
-// Calls each(character) for all of a text, until it returns false.
+// Calls each(character) for every character of a text, until `each` returns false.
 template <class Each> void walk(std::string_view text, Each each) {
-    const std::string whole(text);  // ends with a zero byte, which no character goes beyond
+    const std::string whole(text);  // the final zero byte stops an incomplete character
     for (std::size_t at = 0; at < whole.size();) {
         const unsigned found = base::length_of_character(whole.c_str() + at);
         const std::size_t length = found != 0 ? found : 1;

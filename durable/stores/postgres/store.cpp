@@ -29,8 +29,7 @@ struct postgres_connection {
     // How many more starts (or answers) skip locked jobs at once.
     unsigned starts_pass_locks = 0, answers_pass_locks = 0;
     bool listens = false;
-    std::vector<std::string>
-        kinds;  // of the last claim: what others put of further kinds is not for this member
+    std::vector<std::string> kinds;  // of the last claim; this member ignores notifications for other kinds
 
     explicit postgres_connection(const tw_store_place &place)
         : server(place.timeout_ns), schema(place.schema) {}
@@ -51,7 +50,7 @@ std::int64_t microseconds(std::int64_t ns) { return ns / 1000 + (ns % 1000 > 0 ?
 
 // --- the connection ---------------------------------------------------------------------
 
-// How long a start or an answer waits for a lock: a small part of the timeout.
+// How long a start or an answer waits for a lock: well within the timeout.
 std::int64_t lock_limit_ms(std::int64_t timeout_ns) {
     return std::clamp<std::int64_t>(timeout_ns / 1'000'000 / 4, 1, 50);
 }

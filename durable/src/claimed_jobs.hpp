@@ -13,8 +13,8 @@
 //     dispatcher if it is confirming, in `aside_` if it is aside, in `queue_` if it is queued, with a runner
 //     if it is running.
 // H2  A forgotten job is freed by its current owner (H1): by the function that forgets it if that could take
-//     it off the wheel, `ready_` or `aside_`, otherwise by the next function that dequeues it. A
-//     running job is never forgotten.
+//     it off the wheel, `ready_` or `aside_`, otherwise by the next function that dequeues it. A running job
+//     is never forgotten.
 // H3  `newest_` has at most one job of each name. That job is in `jobs_`, and no job of the same name there
 //     has a higher token.
 // H4  If `queue_` is not empty and `has_ended_` is false, a runner is awake.

@@ -1,9 +1,9 @@
 // The dispatcher starts ready jobs and settles their answers.
 //
-// It asks the database whether each job may start: whether the job was not removed or replaced, its
-// time has come by the database's own clock, and the lease lasts. If a new connection cannot reach the
+// Before a start it asks the database whether the job was removed or replaced, whether its time has come by
+// the database's own clock, and whether the lease lasts. If a new connection cannot reach the
 // database either, the lease alone decides, unless `confirmed_only` is set. If the database answers with an
-// error, jobs wait. One call asks about, or settles, all jobs that have arrived since the last.
+// error, jobs wait. One call asks about, or settles, all jobs that have arrived since the previous call.
 // The dispatcher asks again later about jobs that another transaction has locked.
 //
 // The dispatcher has its own connection, so that a start does not wait for a claim. In PostgreSQL starts wait

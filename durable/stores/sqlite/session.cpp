@@ -164,7 +164,7 @@ int session::begin(durability level) {
     return is_where_it_was() ? 0 : static_cast<int>(end(fail(-ENOTCONN, "the file was moved or deleted")));
 }
 
-// SQLite would go on writing to a deleted file, and lose all puts.
+// SQLite would keep writing to a deleted file, and all puts would be lost.
 bool session::is_where_it_was() {
     int has_moved = 0;
     if (!is_open_)

@@ -87,10 +87,10 @@ void agent_loop::run() {
 // --- on a timer ---------------------------------------------------------------------------
 
 void agent_loop::start_timer(std::int64_t delay) {
-    // A oneshot that has fired cannot be moved, so each wait is a timer of its own.
+    // A one-shot timer that has fired cannot be moved, so each wait arms a new timer.
     const int error = tw_handle_after(
-        timers_, &timer_, delay, [](const tw_event *, void *it) { static_cast<agent_loop *>(it)->fire(); },
-        this);
+        timers_, &timer_, delay,
+        [](const tw_event *, void *loop) { static_cast<agent_loop *>(loop)->fire(); }, this);
     if (error != 0)
         timer_ = TW_NO_HANDLE;  // the set has ended
 }

@@ -1,5 +1,5 @@
-// Calls an agent's `step` when it is time to: on a thread of its own, or on the thread that drives the
-// runtime, by a timer.
+// Calls an agent's `step` when it is due: on a thread of its own, or from a timer on the thread that drives
+// the runtime.
 #pragma once
 
 #include <algorithm>
@@ -15,21 +15,22 @@ namespace tickwheel::durable {
 
 inline constexpr std::int64_t never = INT64_MAX;
 
-// Something that has work to do now and then.
+// Has work to do from time to time.
 class agent {
   public:
-    // Does what is to be done at this local time, and returns when it wants to be called again, at the
-    // latest.
+    // Does the work that is due at this local time. Returns the latest time at which the loop must call
+    // `step` again.
     virtual std::int64_t step(std::int64_t now) = 0;
 
-    // A descriptor that becomes readable when it wants to be called earlier; -1: none. Asked after each step.
+    // A descriptor that becomes readable when the agent wants an earlier call; -1: none. The loop reads it
+    // after each step.
     virtual int descriptor() { return -1; }
 
   protected:
     ~agent() = default;
 };
 
-// Pauses between tries that fail: each is twice as long as the one before, up to the longest.
+// Pauses between failing attempts: each is twice as long as the one before, up to the longest.
 class growing_pause {
   public:
     static constexpr std::int64_t shortest_ns = 50 * TW_MILLISECOND, longest_ns = 2 * TW_SECOND;
@@ -43,20 +44,20 @@ class growing_pause {
 
 class agent_loop {
   public:
-    // With a set of timers there is no thread: the timer is one of it.
+    // If `timers` is not null, the loop starts no thread and runs on a timer of this set.
     agent_loop(agent &whom, const local_clock &clock, tw_handles *timers)
         : whom_(whom), clock_(clock), timers_(timers) {}
     agent_loop(const agent_loop &) = delete;
     agent_loop &operator=(const agent_loop &) = delete;
     ~agent_loop();
 
-    // 0, -EAGAIN or another error of the system's.
+    // 0, -EAGAIN or another system error.
     int start(const char *thread_name);
 
-    // Has `step` be called soon. Any thread, also in `step`.
+    // Makes the loop call `step` soon. Any thread, also within `step`.
     void ring();
 
-    // Returns when `step` is not running and will not be called any more. Not in `step`.
+    // Returns when `step` is not running and will not be called again. Not within `step`.
     void stop();
 
   private:

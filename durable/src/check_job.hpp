@@ -1,5 +1,5 @@
-// What users say of jobs, checked at the edge. Inside, jobs are valid: names are valid, times are whole
-// microseconds within the range that can be kept, and defaults are filled in.
+// Checks the jobs that users pass in, at the edge. Inside, jobs are valid: names are valid, times are whole
+// microseconds within the storable range, and defaults are filled in.
 #pragma once
 
 #include <tickwheel/durable.h>
@@ -13,8 +13,8 @@ int check_name(const char *name, const char *what);
 int check_filter(const tw_durable_filter &filter);
 int check_schema(const char *schema);
 
-// Fills in `checked`, which points to what `job` does. A job with a cron expression still lacks its due time;
-// `dates`, if not null, is that expression then.
+// Fills in `checked`, whose pointers are those of `job`. If the job has a cron expression, `checked` still
+// lacks its due time; `dates`, if not null, receives the parsed expression.
 int check_job(const tw_durable_job &job, tw_durable_job &checked, calendar *dates = nullptr);
 
 }  // namespace tickwheel::durable

@@ -1,4 +1,4 @@
-// A job that this process holds: a copy of what the database has, from the claim until its answer is settled.
+// A job that this process holds: a copy of the database's row, from the claim until the answer is settled.
 #pragma once
 
 #include <memory>
@@ -21,11 +21,11 @@ struct handling {
 
 enum class stage {
     waiting,     // on the wheel, until it is ready
-    ready,       // among those that are to be started
-    confirming,  // the database is being asked whether it may be started
-    aside,       // another transaction has locked it, or the lease has ended: it is soon ready again
-    queued,      // the database has started it, and it waits for a worker
-    running      // its handler was called
+    ready,       // in the list of jobs to start
+    confirming,  // the dispatcher is asking the database whether the job may start
+    aside,       // another transaction has locked the job, or the lease has ended: it is soon ready again
+    queued,      // the database has started the job, which waits for a worker
+    running      // a worker has called its handler
 };
 
 class claimed_jobs;
@@ -36,28 +36,28 @@ struct claimed_job {
     claimed_job(const claimed_job &) = delete;
     claimed_job &operator=(const claimed_job &) = delete;
 
-    std::string kind, key, payload, cron, zone;
-    tw_durable_job job;  // points to these
-    calendar dates;      // null also if this machine cannot read it
+    std::string kind, key, payload, cron, zone;  // `job` points to these
+    tw_durable_job job;
+    calendar dates;  // null without a cron expression, or if this machine cannot read it
     const char *why_no_dates = nullptr;
     std::int64_t ready_ns;
     std::uint32_t attempts;
     std::int64_t token;
-    const tw_store_member whom;  // that it was claimed for
+    const tw_store_member whom;  // the member that claimed the job
     const handling &by;
     claimed_jobs &home;
 
-    const bool is_started;  // by the claim
+    const bool is_started;  // the claim has started the job
 
     stage at = stage::waiting;
-    bool is_forgotten = false;  // this process does not hold it any more; it is to be freed where it is found
+    bool is_forgotten = false;  // this process no longer holds the job; the next owner frees it (H2)
     tw_handle timer = TW_NO_HANDLE;
-    claimed_job *next = nullptr;  // in the queue of those that wait for a worker
+    claimed_job *next = nullptr;  // in the queue of jobs that wait for a worker
 };
 
-// What becomes of it, for the database.
+// The outcome of a job, to be stored in the database.
 struct answer {
-    std::unique_ptr<claimed_job> it;
+    std::unique_ptr<claimed_job> job;
     tw_store_outcome_kind what;
     std::int64_t due_ns;
     std::int64_t ready_ns;
@@ -66,9 +66,9 @@ struct answer {
     std::string error;  // empty: none
 
     tw_store_outcome outcome() const {
-        return {it->kind.c_str(),
-                it->key.c_str(),
-                it->token,
+        return {job->kind.c_str(),
+                job->key.c_str(),
+                job->token,
                 what,
                 due_ns,
                 ready_ns,

@@ -14,10 +14,10 @@ constexpr std::int64_t no_epoch = -1;
 // Started jobs should not wait for a worker for longer than this while other processes could run them.
 constexpr std::int64_t longest_queue_ns = 250 * TW_MILLISECOND;
 
-// A runner gives its worker back after this, for what else the user's pool has to do.
+// A runner gives its worker back after this time, so that the user's pool can do other work.
 constexpr std::int64_t longest_turn_ns = 10 * TW_MILLISECOND;
 
-// After a turn that did not take place, because the pool was full, or the runtime was stopped.
+// The pause after a turn that did not run, because the pool was full or the runtime was stopped.
 constexpr std::int64_t until_next_try_ns = 10 * TW_MILLISECOND;
 
 }  // namespace
@@ -56,13 +56,14 @@ int claimed_jobs::start(tw_runtime *rt, std::function<void()> call_dispatcher) {
     for (unsigned i = 0; i < settings_.threads; ++i)
         runners_.push_back({*this});
     tw_handles_options run_options = {};
-    run_options.capacity = 2 * settings_.threads;  // as the end of a turn may begin another
+    run_options.capacity = 2 * settings_.threads;  // because the end of a turn may begin another
     run_options.label = "durable job";
     run_options.workers = settings_.workers;
     if (settings_.workers == nullptr && !settings_.single_thread) {
         tw_workers_options options = {};
         options.threads = settings_.threads;
-        options.queue = settings_.threads;  // so it is never full, and nothing runs on the runtime's thread
+        options.queue =
+            settings_.threads;  // so the queue is never full, and no handler runs on the runtime's thread
         options.at_stop = TW_STOP_DISCARD;
         options.thread_name = "durable-work";
         if (const int error = tw_workers_new(&pool_, rt, &options); error != 0)
@@ -75,7 +76,7 @@ int claimed_jobs::start(tw_runtime *rt, std::function<void()> call_dispatcher) {
     return error != 0 ? error : tw_handles_new(&runs_, rt, &run_options);
 }
 
-// Jobs that wait for a worker are given back to the database as they are, started.
+// Jobs that wait for a worker go back to the database in their state, started.
 void claimed_jobs::end() {
     {
         const std::lock_guard hold(mutex_);
@@ -89,40 +90,40 @@ void claimed_jobs::end() {
 
 // --- on the wheel -------------------------------------------------------------------------
 
-// Without memory for a timer it counts as ready at once. The database says then that it is not.
+// If there is no memory for a timer, the job counts as ready at once. The database then says that it is not.
 // REQUIRES: mutex held
-void claimed_jobs::arm(claimed_job &it) {
-    it.at = stage::waiting;
-    const std::int64_t left = database_.when(it.ready_ns) - clock_.now();
+void claimed_jobs::arm(claimed_job &job) {
+    job.at = stage::waiting;
+    const std::int64_t left = database_.when(job.ready_ns) - clock_.now();
     tw_task task = {};
-    task.arg = &it;
+    task.arg = &job;
     task.fn = [](const tw_event *, void *arg) {
         claimed_job &due = *static_cast<claimed_job *>(arg);
         due.home.on_time(due);
     };
     tw_when when = {};
     when.due_ns = std::max<std::int64_t>(left, 0);
-    if (tw_handle_start(wheel_, &it.timer, &when, &task) != 0) {
-        it.at = stage::ready;
-        ready_.push_back(&it);
+    if (tw_handle_start(wheel_, &job.timer, &when, &task) != 0) {
+        job.at = stage::ready;
+        ready_.push_back(&job);
     }
 }
 
-void claimed_jobs::on_time(claimed_job &it) {
+void claimed_jobs::on_time(claimed_job &job) {
     {
         const std::lock_guard hold(mutex_);
-        if (it.is_forgotten) {
-            extract(it);
+        if (job.is_forgotten) {
+            extract(job);
             return;
         }
-        it.at = stage::ready;
-        ready_.push_back(&it);
+        job.at = stage::ready;
+        ready_.push_back(&job);
     }
     call_dispatcher_();
 }
 
-// Those who resume set the epoch first, and then ask for what is here: so a claim of the former epoch is here
-// by then, or is refused.
+// `resume` bumps the epoch before it takes its snapshot of `jobs_`, so a claim from the old epoch is either
+// in the snapshot or rejected here.
 int claimed_jobs::accept(std::vector<std::unique_ptr<claimed_job>> &&claimed,
                          const tw_store_member &whom) noexcept {
     std::unique_lock hold(mutex_);
@@ -135,16 +136,16 @@ int claimed_jobs::accept(std::vector<std::unique_ptr<claimed_job>> &&claimed,
         aside_.reserve(jobs_.size() + claimed.size());
         answers_.reserve(jobs_.size() + claimed.size() + answers_.size() + taken_answers_.size());
         for (std::unique_ptr<claimed_job> &each : claimed) {
-            claimed_job *const it = add(std::move(each));
-            if (it == nullptr) {
+            claimed_job *const job = add(std::move(each));
+            if (job == nullptr) {
                 error = -EEXIST;
                 continue;
             }
             ++counts_.claimed;
-            if (it->is_started)
-                line_up(*it);
+            if (job->is_started)
+                line_up(*job);
             else
-                arm(*it);
+                arm(*job);
         }
     } catch (const std::bad_alloc &) {
         error = -ENOMEM;
@@ -157,37 +158,37 @@ int claimed_jobs::accept(std::vector<std::unique_ptr<claimed_job>> &&claimed,
     return error;
 }
 
-// Null: its token is there. A database that has lost its last changes gives tokens twice. Throws
-// std::bad_alloc, having added nothing.
+// Returns null if a job already has this token: a database that lost its last changes gives tokens twice.
+// Throws std::bad_alloc, having added nothing.
 // REQUIRES: mutex held
 claimed_job *claimed_jobs::add(std::unique_ptr<claimed_job> &&claimed) {
-    claimed_job &it = *claimed;
-    const auto [place, is_new] = jobs_.try_emplace(it.token, std::move(claimed));
+    claimed_job &job = *claimed;
+    const auto [place, is_new] = jobs_.try_emplace(job.token, std::move(claimed));
     if (!is_new)
         return nullptr;
     try {
-        note_newest(it);
+        note_newest(job);
     } catch (const std::bad_alloc &) {
         jobs_.erase(place);
         throw;
     }
-    return &it;
+    return &job;
 }
 
-// A job that is put again and again before it is due, as for debouncing, would fill the wheel with its former
-// selves until their times.
+// Forgets the former job of this name. Otherwise a job that is put again and again before it is due, as for
+// debouncing, would fill the wheel with its former versions until their times.
 // REQUIRES: mutex held
-void claimed_jobs::note_newest(claimed_job &it) {
-    const auto found = newest_.find(&it);
+void claimed_jobs::note_newest(claimed_job &job) {
+    const auto found = newest_.find(&job);
     if (found == newest_.end()) {
-        newest_.insert(&it);
+        newest_.insert(&job);
         return;
     }
     claimed_job &former = **found;
-    if (former.token > it.token)
-        return;  // accepted late: it is the former one
+    if (former.token > job.token)
+        return;  // accepted late: this job is the former one
     auto place = newest_.extract(found);
-    place.value() = &it;
+    place.value() = &job;
     newest_.insert(std::move(place));
     forget_unless_running(former);
 }
@@ -207,50 +208,50 @@ void claimed_jobs::drop(std::int64_t token) {
 void claimed_jobs::arm_again() {
     {
         const std::lock_guard hold(mutex_);
-        for (auto &[token, it] : jobs_)
-            if (it->at == stage::waiting && take_off(*it))
-                arm(*it);
+        for (auto &[token, job] : jobs_)
+            if (job->at == stage::waiting && take_off(*job))
+                arm(*job);
     }
-    call_dispatcher_();  // for those that are ready without a timer
+    call_dispatcher_();  // for jobs that became ready because they got no timer
 }
 
-// Returns false if its time has come: on_time has been called or will be.
+// Returns false if the job's time has come: on_time has been called or will be.
 // REQUIRES: mutex held
-bool claimed_jobs::take_off(claimed_job &it) { return tw_handle_stop(wheel_, it.timer) == 1; }
+bool claimed_jobs::take_off(claimed_job &job) { return tw_handle_stop(wheel_, job.timer) == 1; }
 
 // --- forgetting ---------------------------------------------------------------------------
 
 // REQUIRES: mutex held
-std::unique_ptr<claimed_job> claimed_jobs::extract(claimed_job &it) {
-    if (const auto newest = newest_.find(&it); newest != newest_.end() && *newest == &it)
+std::unique_ptr<claimed_job> claimed_jobs::extract(claimed_job &job) {
+    if (const auto newest = newest_.find(&job); newest != newest_.end() && *newest == &job)
         newest_.erase(newest);
     std::unique_ptr<claimed_job> found;
-    const auto place = jobs_.find(it.token);
+    const auto place = jobs_.find(job.token);
     found.swap(place->second);
     jobs_.erase(place);
     return found;
 }
 
 // REQUIRES: mutex held
-void claimed_jobs::forget_unless_running(claimed_job &it) {
-    if (it.at == stage::running || it.is_forgotten)
+void claimed_jobs::forget_unless_running(claimed_job &job) {
+    if (job.at == stage::running || job.is_forgotten)
         return;
     ++counts_.taken_back;
-    it.is_forgotten = true;
-    const bool is_in_list = it.at == stage::ready || it.at == stage::aside;
+    job.is_forgotten = true;
+    const bool is_in_list = job.at == stage::ready || job.at == stage::aside;
     if (is_in_list)
-        std::erase(it.at == stage::ready ? ready_ : aside_, &it);
-    if (is_in_list || (it.at == stage::waiting && take_off(it)))
-        extract(it);
+        std::erase(job.at == stage::ready ? ready_ : aside_, &job);
+    if (is_in_list || (job.at == stage::waiting && take_off(job)))
+        extract(job);
 }
 
 void claimed_jobs::forget_others(const std::unordered_set<std::int64_t> &tokens, std::int64_t epoch) {
     const std::lock_guard hold(mutex_);
     for (auto next = jobs_.begin(); next != jobs_.end();) {
-        claimed_job &it = *next->second;
+        claimed_job &job = *next->second;
         ++next;
-        if (it.whom.epoch != epoch && !tokens.contains(it.token))
-            forget_unless_running(it);
+        if (job.whom.epoch != epoch && !tokens.contains(job.token))
+            forget_unless_running(job);
     }
 }
 
@@ -262,17 +263,17 @@ void claimed_jobs::forget_all() {
     locked_answers_ = 0;
 }
 
-void claimed_jobs::forget(claimed_job &it) {
+void claimed_jobs::forget(claimed_job &job) {
     const std::lock_guard hold(mutex_);
-    counts_.taken_back += it.is_forgotten ? 0 : 1;  // else it was counted then
-    extract(it);
+    counts_.taken_back += job.is_forgotten ? 0 : 1;  // otherwise it was counted when it was forgotten
+    extract(job);
 }
 
 std::vector<std::int64_t> claimed_jobs::started() const {
     const std::lock_guard hold(mutex_);
     std::vector<std::int64_t> tokens;
-    for (const auto &[token, it] : jobs_)
-        if (it->at == stage::running || (it->at == stage::queued && !it->is_forgotten))
+    for (const auto &[token, job] : jobs_)
+        if (job->at == stage::running || (job->at == stage::queued && !job->is_forgotten))
             tokens.push_back(token);
     return tokens;
 }
@@ -280,16 +281,16 @@ std::vector<std::int64_t> claimed_jobs::started() const {
 bool claimed_jobs::has(const std::string &kind, const std::string &key, std::int64_t token) const {
     const std::lock_guard hold(mutex_);
     if (const auto found = jobs_.find(token); found != jobs_.end()) {
-        const claimed_job &it = *found->second;
-        return !it.is_forgotten && it.kind == kind && it.key == key;
+        const claimed_job &job = *found->second;
+        return !job.is_forgotten && job.kind == kind && job.key == key;
     }
-    const auto is_it = [&](const answer &it) { return it.it->token == token; };
-    return std::any_of(answers_.begin(), answers_.end(), is_it) ||
-           std::any_of(taken_answers_.begin(), taken_answers_.end(), is_it);
+    const auto has_token = [&](const answer &each) { return each.job->token == token; };
+    return std::any_of(answers_.begin(), answers_.end(), has_token) ||
+           std::any_of(taken_answers_.begin(), taken_answers_.end(), has_token);
 }
 
-// As many as there is room for, but of those that are ready no more than the workers will take soon, if that
-// is known: other processes may be idle.
+// The free room, but at most as many jobs as the workers can start in time at the usual run time: other
+// processes may be idle.
 // REQUIRES: mutex held
 std::size_t claimed_jobs::room() const {
     const std::size_t taken = jobs_.size() + answers_.size() + taken_answers_.size() + reserved_;
@@ -302,7 +303,7 @@ std::size_t claimed_jobs::room() const {
     return std::min({settings_.hold - taken, in_time - started_, in_horizon - soon});
 }
 
-// How many handlers will have run after this time, at the least.
+// How many handlers will at least have run within this time.
 // REQUIRES: mutex held
 std::size_t claimed_jobs::runs_within(std::int64_t ns) const {
     const std::int64_t each = std::max<std::int64_t>(usual_run_ns_, TW_MICROSECOND) / settings_.threads + 1;
@@ -321,7 +322,7 @@ claimed_jobs::reservation::~reservation() {
     of_.reserved_ -= size_;
 }
 
-// --- looking on ---------------------------------------------------------------------------
+// --- statistics ---------------------------------------------------------------------------
 
 claimed_jobs::census claimed_jobs::count() const {
     const std::lock_guard hold(mutex_);
@@ -332,8 +333,8 @@ std::vector<claimed_jobs::sketch> claimed_jobs::sketches() const {
     const std::lock_guard hold(mutex_);
     std::vector<sketch> all;
     all.reserve(jobs_.size());
-    for (const auto &[token, it] : jobs_)
-        all.push_back({it->kind, it->key, it->ready_ns, token, it->at});
+    for (const auto &[token, job] : jobs_)
+        all.push_back({job->kind, job->key, job->ready_ns, token, job->at});
     return all;
 }
 
@@ -344,8 +345,8 @@ void claimed_jobs::take_ready(std::size_t limit, std::vector<claimed_job *> &tak
     const auto end = ready_.begin() + static_cast<std::ptrdiff_t>(std::min(limit, ready_.size()));
     taken.assign(ready_.begin(), end);
     ready_.erase(ready_.begin(), end);
-    for (claimed_job *const it : taken)
-        it->at = stage::confirming;
+    for (claimed_job *const job : taken)
+        job->at = stage::confirming;
 }
 
 void claimed_jobs::try_again(const std::vector<claimed_job *> &them) {
@@ -356,46 +357,46 @@ void claimed_jobs::try_again(const std::vector<claimed_job *> &them) {
 // REQUIRES: mutex held
 void claimed_jobs::move_to(std::vector<claimed_job *> &list, stage at,
                            const std::vector<claimed_job *> &them) {
-    for (claimed_job *const it : them) {
-        if (it->is_forgotten) {
-            extract(*it);
+    for (claimed_job *const job : them) {
+        if (job->is_forgotten) {
+            extract(*job);
             continue;
         }
-        it->at = at;
-        list.push_back(it);
+        job->at = at;
+        list.push_back(job);
     }
 }
 
-void claimed_jobs::wait_again(claimed_job &it, std::int64_t ready_ns) {
+void claimed_jobs::wait_again(claimed_job &job, std::int64_t ready_ns) {
     const std::lock_guard hold(mutex_);
-    if (it.is_forgotten) {
-        extract(it);
+    if (job.is_forgotten) {
+        extract(job);
         return;
     }
-    it.ready_ns = ready_ns;
-    arm(it);
+    job.ready_ns = ready_ns;
+    arm(job);
 }
 
-void claimed_jobs::run(claimed_job &it) {
+void claimed_jobs::run(claimed_job &job) {
     const std::lock_guard hold(mutex_);
-    if (it.is_forgotten || has_ended_) {
-        extract(it);
+    if (job.is_forgotten || has_ended_) {
+        extract(job);
         return;
     }
-    line_up(it);
+    line_up(job);
     wake_runners();
 }
 
 // REQUIRES: mutex held
-void claimed_jobs::line_up(claimed_job &it) {
-    it.at = stage::queued;
-    it.next = nullptr;
-    (queue_ == nullptr ? queue_ : end_of_queue_->next) = &it;
-    end_of_queue_ = &it;
+void claimed_jobs::line_up(claimed_job &job) {
+    job.at = stage::queued;
+    job.next = nullptr;
+    (queue_ == nullptr ? queue_ : end_of_queue_->next) = &job;
+    end_of_queue_ = &job;
     ++started_;
 }
 
-// Wakes a runner for each job that waits. Those that are awake do not count: each may be busy for long.
+// Wakes a runner for each waiting job. Runners that are awake do not count: each may be busy for long.
 // REQUIRES: mutex held
 void claimed_jobs::wake_runners(std::int64_t delay) {
     const claimed_job *for_this_one = queue_;
@@ -410,34 +411,34 @@ void claimed_jobs::wake_runners(std::int64_t delay) {
 }
 
 // REQUIRES: mutex held
-void claimed_jobs::wake(runner &it, std::int64_t delay) {
+void claimed_jobs::wake(runner &sleeper, std::int64_t delay) {
     tw_task turn = {};
-    turn.arg = &it;
+    turn.arg = &sleeper;
     turn.fn = [](const tw_event *, void *arg) {
         runner &mine = *static_cast<runner *>(arg);
         mine.home.run_some(mine);
     };
-    turn.drop = [](void *arg) {  // also if a pool that is full, or a stop of the runtime, has let it fall
+    turn.drop = [](void *arg) {  // also called if the pool is full or the runtime stops
         runner &mine = *static_cast<runner *>(arg);
         mine.home.end_turn(mine);
     };
     tw_when when = {};
     when.due_ns = delay;
-    it.has_run = false;
-    it.is_awake = tw_handle_start(runs_, &it.timer, &when, &turn) == 0;
+    sleeper.has_run = false;
+    sleeper.is_awake = tw_handle_start(runs_, &sleeper.timer, &when, &turn) == 0;
 }
 
 // --- running ------------------------------------------------------------------------------
 
-// On virtual time the clock stands still during a turn, so a turn is one job.
+// On virtual time the clock stands still during a turn, so a turn runs one job.
 void claimed_jobs::run_some(runner &mine) {
     mine.has_run = true;
     const std::int64_t end = settings_.single_thread ? clock_.now() : clock_.now() + longest_turn_ns;
     do {
-        claimed_job *const it = next_to_run();
-        if (it == nullptr)
+        claimed_job *const job = next_to_run();
+        if (job == nullptr)
             break;
-        call_handler(*it);
+        call_handler(*job);
     } while (clock_.now() < end);
 }
 
@@ -463,20 +464,20 @@ claimed_job *claimed_jobs::next_to_run() {
     return nullptr;
 }
 
-void claimed_jobs::call_handler(claimed_job &it) {
+void claimed_jobs::call_handler(claimed_job &job) {
     const std::int64_t begun = clock_.now();
-    // It is ready, as the database has said; what is known here of its clock may be behind.
-    answer what = run_handler(it, std::max(database_.at(begun), it.ready_ns), lease_, clock_, counts_);
-    conclude(it, std::move(what));
+    // The database has said that the job is ready; our estimate of its clock may be behind.
+    answer what = run_handler(job, std::max(database_.at(begun), job.ready_ns), lease_, clock_, counts_);
+    conclude(job, std::move(what));
     measure(clock_.now() - begun);
     call_dispatcher_();
 }
 
-void claimed_jobs::conclude(claimed_job &it, answer &&what) {
+void claimed_jobs::conclude(claimed_job &job, answer &&what) {
     const std::lock_guard hold(mutex_);
-    what.it = extract(it);
+    what.job = extract(job);
     --started_;
-    if (lease_.member().id == what.it->whom.id) {
+    if (lease_.member().id == what.job->whom.id) {
         answers_.push_back(std::move(what));
         std::swap(answers_.back(), *(answers_.end() - 1 - static_cast<std::ptrdiff_t>(locked_answers_)));
     } else {
@@ -516,7 +517,7 @@ void claimed_jobs::finish_answers(const std::vector<tw_store_outcome> &outcomes)
         locked_answers_ += locked;
 }
 
-// Returns false if the member has lost what it held meanwhile.
+// Returns false if the member has lost its jobs meanwhile.
 // REQUIRES: mutex held
 bool claimed_jobs::put_back_answers(std::vector<answer>::iterator where) {
     const bool is_member = lease_.member().id != 0;

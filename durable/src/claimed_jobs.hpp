@@ -1,26 +1,26 @@
-// What this process holds: jobs on the wheel until they are ready, those that are to be started, those that
-// run, and the answers that the database does not have yet.
+// The jobs that this process holds: waiting on the wheel, ready to start, or running, and the answers that
+// the database does not have yet.
 //
 //     claim -> waiting -> ready -> confirming -> queued -> running -> answer -> settled
 //        |        ^---------------------'           ^
-//        '-- if it was ready by then ---------------'
+//        '-- if the claim found it ready -----------'
 //
-// The membership and puts claim jobs; they pass the dispatcher to run, and their answers to be settled; the
-// wheel and the workers do the rest. A job is owned by `jobs_` until its answer is, and its stage changes
-// under the mutex alone. No lock is held while handlers run.
+// The membership and puts claim jobs. The dispatcher starts them and settles their answers; the wheel and
+// the workers do the rest. `jobs_` owns a job until its answer does. A job's stage changes only under the
+// mutex. No lock is held while handlers run.
 //
 // H1  A job in `jobs_` is in one place: on the wheel if it is waiting, in `ready_` if it is ready, with the
 //     dispatcher if it is confirming, in `aside_` if it is aside, in `queue_` if it is queued, with a runner
 //     if it is running.
-// H2  A forgotten job is freed by its current owner (H1): by the function that forgets it, if that
-//     could take it off the wheel, `ready_` or `aside_`, otherwise by the next function that dequeues it. A
-//     running job is never forgotten.
+// H2  A forgotten job is freed by its current owner (H1): by the function that forgets it if that could take
+//     it off the wheel, `ready_` or `aside_`, otherwise by the next function that dequeues it. A running job
+//     is never forgotten.
 // H3  `newest_` has at most one job of each name. That job is in `jobs_`, and no job of the same name there
 //     has a higher token.
-// H4  If `queue_` is not empty and they have not ended, a runner is awake.
-// H5  `ready_` and `aside_` have room for all of `jobs_`, and `answers_` for those, its own and the taken
-//     ones: nothing that happens to a held job allocates.
-// H6  The last `locked_answers_` of `answers_` are those that another transaction kept from being settled.
+// H4  If `queue_` is not empty and `has_ended_` is false, a runner is awake.
+// H5  `ready_` and `aside_` have room for all of `jobs_`, and `answers_` has room for all of `jobs_`,
+//     `answers_` and `taken_answers_`. So nothing that happens to a held job allocates.
+// H6  The last `locked_answers_` of `answers_` belong to jobs that another transaction has locked.
 #pragma once
 
 #include <atomic>
@@ -57,18 +57,18 @@ class claimed_jobs {
     claimed_jobs &operator=(const claimed_jobs &) = delete;
     ~claimed_jobs();
 
-    // Makes what it needs on the runtime. `call_dispatcher` is called when there is something to start or to
-    // settle, with no lock held. 0 or an error of the runtime's.
+    // Creates the timers and workers on the runtime. Calls `call_dispatcher`, without a lock, when there are
+    // jobs to start or answers to settle. 0 or an error of the runtime.
     int start(tw_runtime *rt, std::function<void()> call_dispatcher);
 
-    // Nothing becomes ready, and no handler is called any more; on return none is running.
+    // After `end` no job becomes ready and no handler is called; on return none is running.
     void end();
 
     // --- for the membership ---
 
-    // Takes over what was claimed for this member. Returns 0; -ESTALE if nothing was taken, because the
-    // member or its epoch has changed: the membership finds it in the database and releases it. -ENOMEM, or
-    // -EEXIST, if a token came twice: only some was taken.
+    // Takes over jobs that were claimed for this member. Returns 0; -ESTALE if it took none, because the
+    // member or its epoch has changed: the membership finds the jobs in the database and releases them.
+    // -ENOMEM, or -EEXIST if a token came twice: it took only some.
     int accept(std::vector<std::unique_ptr<claimed_job>> &&claimed, const tw_store_member &whom) noexcept;
 
     // Room for jobs that are being claimed, until it goes out of scope.
@@ -85,38 +85,39 @@ class claimed_jobs {
         std::size_t size_;
     };
 
-    // Reserves room for as many as may be claimed, at most this many, or half of the room: a put leaves some
-    // for the jobs of others.
+    // Reserves room for as many jobs as may be claimed, but at most `most`. `leaves_half` takes at most half
+    // of the room: a put leaves the rest for jobs from others.
     [[nodiscard]] reservation reserve(std::size_t most, bool leaves_half = false);
 
-    // The tokens of started jobs: those whose handlers run, and those that wait for a worker.
+    // The tokens of started jobs, which run or wait for a worker.
     std::vector<std::int64_t> started() const;
 
-    // True if it is held, or its answer is not settled.
+    // True if the job is held, or its answer is not settled.
     bool has(const std::string &kind, const std::string &key, std::int64_t token) const;
 
-    // Forgets what was claimed in former epochs, except these and running jobs.
+    // Forgets jobs that were claimed in earlier epochs, except these tokens and running jobs.
     void forget_others(const std::unordered_set<std::int64_t> &tokens, std::int64_t epoch);
-    // Forgets all but running jobs, and the answers.
+    // Forgets all jobs except running ones, and all answers.
     void forget_all();
 
-    // Puts all that waits on the wheel anew: the database's clock was set.
+    // Arms the timers of all waiting jobs again, because the database's clock was set.
     void arm_again();
 
-    // A job that was removed or replaced must not take up room until its time, nor fire if it waits for a
-    // worker. token_of, before the change, is the token of what is held under this name, 0 if there is
-    // nothing; drop, afterwards, forgets that unless it runs, and not what was put meanwhile.
+    // A job that was removed or replaced must neither take up room until its time nor fire while it waits for
+    // a worker. Before the change, `token_of` returns the token of the held job with this name, or 0. After
+    // the change, `drop` forgets the job with that token unless it runs, but not a job that was put in
+    // between.
     std::int64_t token_of(const char *kind, const char *key) const;
     void drop(std::int64_t token);
 
-    // --- for those who look on ---
+    // --- for statistics ---
 
     struct census {
         std::size_t held, running, unsettled;
     };
     census count() const;
 
-    // Copies of what is held; without payloads.
+    // Copies of the held jobs, without payloads.
     struct sketch {
         std::string kind, key;
         std::int64_t ready_ns, token;
@@ -126,33 +127,33 @@ class claimed_jobs {
 
     // --- for the dispatcher ---
 
-    // Takes the answers to settle next. The dispatcher then calls one of these: `return_answers` if none was
-    // settled, or `finish_answers`, with one outcome for each answer in the same order. That drops all
-    // answers but those that another transaction has locked, and puts these aside.
+    // Takes the answers to settle next. The dispatcher then calls `return_answers` if it settled none, or
+    // `finish_answers` with one outcome for each answer, in the same order. `finish_answers` drops all
+    // answers except those of locked jobs, which it puts aside.
     const std::vector<answer> &take_answers();
     static constexpr std::size_t most_answers = 512;
     void return_answers();
     void finish_answers(const std::vector<tw_store_outcome> &outcomes);
 
-    // Puts aside what is confirming and may not start yet: the next step is not to meet these jobs again.
+    // Puts aside confirming jobs that may not start yet, so that the next step does not take them again.
     void put_aside(const std::vector<claimed_job *> &them);
 
-    // Makes the jobs and answers that were put aside ready to be asked about, and settled, again.
+    // Makes the jobs and answers that were put aside ready to start and settle again.
     void bring_back();
     bool has_aside() const;
 
-    // How many answers were dropped because the member has lost what it held.
+    // How many answers were dropped because the member lost its jobs.
     std::uint64_t lost_answers() const;
 
     void take_ready(std::size_t limit, std::vector<claimed_job *> &taken);
-    void run(claimed_job &it);
-    void wait_again(claimed_job &it, std::int64_t ready_ns);
+    void run(claimed_job &job);
+    void wait_again(claimed_job &job, std::int64_t ready_ns);
     void try_again(const std::vector<claimed_job *> &them);
-    void forget(claimed_job &it);
+    void forget(claimed_job &job);
 
   private:
-    // A worker's part. It is woken to call the handlers of `queue_`, and sleeps when there are none left; so
-    // a thousand jobs wake as many threads as there are, and not a thousand times one.
+    // Runs on one worker. A runner wakes to call the handlers of `queue_`, and sleeps when the queue is
+    // empty. So a thousand jobs wake each thread once, not a thousand times.
     struct runner {
         claimed_jobs &home;
         bool is_awake = false, has_run = false;
@@ -165,11 +166,11 @@ class claimed_jobs {
     };
     struct by_name {
         using is_transparent = void;
-        static name of(const claimed_job *it) { return {it->kind, it->key}; }
-        static name of(const name &it) { return it; }
-        template <class It> std::size_t operator()(const It &it) const {
+        static name of(const claimed_job *job) { return {job->kind, job->key}; }
+        static name of(const name &self) { return self; }
+        template <class Named> std::size_t operator()(const Named &job) const {
             const std::hash<std::string_view> hash;
-            return hash(of(it).kind) * 31 + hash(of(it).key);
+            return hash(of(job).kind) * 31 + hash(of(job).key);
         }
         template <class One, class Other> bool operator()(const One &one, const Other &other) const {
             return of(one) == of(other);
@@ -178,25 +179,25 @@ class claimed_jobs {
 
     friend tests::claimed_jobs_inspector;  // checks the invariants
 
-    void arm(claimed_job &it);
-    bool take_off(claimed_job &it);
-    void on_time(claimed_job &it);
+    void arm(claimed_job &job);
+    bool take_off(claimed_job &job);
+    void on_time(claimed_job &job);
     claimed_job *add(std::unique_ptr<claimed_job> &&claimed);
-    void note_newest(claimed_job &it);
+    void note_newest(claimed_job &job);
     void move_to(std::vector<claimed_job *> &list, stage at, const std::vector<claimed_job *> &them);
-    void forget_unless_running(claimed_job &it);
-    void line_up(claimed_job &it);
+    void forget_unless_running(claimed_job &job);
+    void line_up(claimed_job &job);
     void wake_runners(std::int64_t delay = 0);
-    void wake(runner &it, std::int64_t delay);
+    void wake(runner &sleeper, std::int64_t delay);
     void run_some(runner &mine);
     void end_turn(runner &mine);
     claimed_job *next_to_run();
-    void call_handler(claimed_job &it);
-    void conclude(claimed_job &it, answer &&what);
+    void call_handler(claimed_job &job);
+    void conclude(claimed_job &job, answer &&what);
     bool put_back_answers(std::vector<answer>::iterator where);
     void note_lost_answers(std::size_t count);
     void measure(std::int64_t took);
-    std::unique_ptr<claimed_job> extract(claimed_job &it);
+    std::unique_ptr<claimed_job> extract(claimed_job &job);
     std::size_t room() const;
     std::size_t runs_within(std::int64_t ns) const;
 
@@ -207,14 +208,14 @@ class claimed_jobs {
     job_counters &counts_;
     std::function<void()> call_dispatcher_;
 
-    tw_workers *pool_ = nullptr;                     // of our own; null: the user's, or none
+    tw_workers *pool_ = nullptr;                     // our own; null: the user's, or none
     tw_handles *wheel_ = nullptr, *runs_ = nullptr;  // of jobs, and of runners
 
     mutable std::mutex mutex_;
     std::unordered_map<std::int64_t, std::unique_ptr<claimed_job>> jobs_;  // by token
     std::unordered_set<claimed_job *, by_name, by_name> newest_;           // of each name
     std::vector<claimed_job *> aside_;
-    std::vector<claimed_job *> ready_;  // in the order of becoming so
+    std::vector<claimed_job *> ready_;  // in the order in which they became ready
     std::vector<answer> answers_, taken_answers_;
     std::size_t locked_answers_ = 0;  // see H6
     std::uint64_t lost_answers_ = 0;
@@ -222,7 +223,7 @@ class claimed_jobs {
     claimed_job *queue_ = nullptr, *end_of_queue_ = nullptr;  // linked by `next`
     std::size_t started_ = 0;                                 // jobs that are queued or running
     std::size_t reserved_ = 0;                                // for jobs that are being claimed
-    std::int64_t usual_run_ns_ = 10 * TW_MILLISECOND;         // how long handlers take: a guess at first
+    std::int64_t usual_run_ns_ = 10 * TW_MILLISECOND;         // how long a handler takes; at first a guess
     bool has_ended_ = false;
 };
 

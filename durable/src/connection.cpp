@@ -30,8 +30,7 @@ void connection::abandon() {
     raw_ = nullptr;
 }
 
-// -EROFS: after a failover the former primary can only be read, and the address leads to another server by
-// now.
+// -EROFS: after a failover the former primary is read-only, and the address leads to another server by now.
 int connection::failed(int error) {
     if (error == -ESTALE || error == -ENOENT)
         return error;

@@ -1,5 +1,4 @@
-// A connection with the database that is opened again after it has broken. Used by one thread at a
-// time.
+// A connection to the database that reopens after it has broken. Only one thread at a time may use it.
 #pragma once
 
 #include <cerrno>
@@ -12,7 +11,7 @@
 
 namespace tickwheel::durable {
 
-// What the connections of one tw_durable have in common.
+// Shared by the connections of one tw_durable.
 struct database {
     const tw_store *store;
     std::string address, schema;
@@ -23,7 +22,7 @@ struct database {
     bool local_is_virtual;
 };
 
-// True if the database cannot be reached. Otherwise the database refuses what it was asked.
+// True if the database cannot be reached. Any other error is the database's refusal.
 inline bool is_loss(int error) { return error == -ENOTCONN || error == -ETIMEDOUT; }
 
 class connection {
@@ -38,8 +37,8 @@ class connection {
     void close();
     bool is_open() const { return raw_ != nullptr; }
 
-    // Asks: calls ask(store, connection), on a connection that is opened first if need be. Errors are noted,
-    // and those after which the connection is of no use close it.
+    // Calls question(store, connection), and opens the connection first if it is closed. Notes errors, and
+    // closes the connection after an error that makes it useless.
     template <class Ask> std::int64_t ask(const Ask &question) {
         return guarded([&]() -> std::int64_t {
             if (const int error = open(); error != 0)

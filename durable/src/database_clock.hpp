@@ -1,10 +1,10 @@
-// The database's clock, as this process knows it: by its own steady clock, and the readings that came with
+// This process's estimate of the database's clock, from its own steady clock and the readings that came with
 // answers.
 //
-// An answer that says "it is t" was written after the question was sent at `asked`, and before it arrived at
-// `answered`, so the offset between the two clocks lies in [t - answered, t - asked]. Each answer narrows
-// that down; in between, the clocks drift apart. What is told to users and compared with deadlines is the
-// lower end: the true time is that or later.
+// The database wrote an answer that says "it is t" after the question was sent at `asked`, and before the
+// answer arrived at `answered`, so the offset between the clocks lies in [t - answered, t - asked]. Each
+// answer narrows this interval; in between, the clocks drift apart. Users get its lower end, which is also
+// compared with deadlines: the true time is that or later.
 #pragma once
 
 #include <algorithm>
@@ -20,12 +20,12 @@ class database_clock {
         std::int64_t now;              // by the database's
     };
 
-    // Returns true if the database's clock, or the local one, was set: the reading contradicts the former
-    // ones. They are forgotten then.
-    bool add(const reading &it) {
+    // Returns true if the database's clock or the local one was set, so that the reading contradicts the
+    // former ones. `add` then forgets those.
+    bool add(const reading &latest) {
         const std::lock_guard hold(mutex_);
-        const std::int64_t low = it.now - it.answered, high = it.now - it.asked;
-        const std::int64_t drift = is_known_ ? drift_until(it.answered) : 0;
+        const std::int64_t low = latest.now - latest.answered, high = latest.now - latest.asked;
+        const std::int64_t drift = is_known_ ? drift_until(latest.answered) : 0;
         const bool was_set = is_known_ && (low > high_ + drift || high < low_ - drift);
         if (!is_known_ || was_set) {
             low_ = low;
@@ -34,7 +34,7 @@ class database_clock {
             low_ = std::max(low_ - drift, low);
             high_ = std::min(high_ + drift, high);
         }
-        read_at_ = it.answered;
+        read_at_ = latest.answered;
         is_known_ = true;
         return was_set;
     }
@@ -44,28 +44,28 @@ class database_clock {
         return is_known_;
     }
 
-    // What the clock reads at a local time, at the least.
+    // A lower bound of the database's time at this local time.
     std::int64_t at(std::int64_t local) const {
         const std::lock_guard hold(mutex_);
         return local + low_ - drift_until(local);
     }
 
-    // The local time at which it reads `time` for certain.
+    // The local time from which the database's clock reads at least `time` for certain.
     std::int64_t when(std::int64_t time) const {
         const std::lock_guard hold(mutex_);
         const std::int64_t local = time - low_;
         return local + drift_until(local);
     }
 
-    // How far off at() may be.
+    // The largest error of at().
     std::int64_t uncertainty() const {
         const std::lock_guard hold(mutex_);
         return high_ - low_;
     }
 
   private:
-    // Crystals of computers differ by less than 1 in 10,000. A deadline that is far away is looked at again
-    // before it comes, with a newer reading, so drift beyond a minute does not count.
+    // Computer crystals differ by less than 1 in 10,000. A distant deadline is checked again before it comes,
+    // with a newer reading, so drift beyond a minute does not count.
     std::int64_t drift_until(std::int64_t local) const {
         constexpr std::int64_t minute = 60'000'000'000;
         return std::clamp<std::int64_t>(local - read_at_, 0, minute) / 10'000;

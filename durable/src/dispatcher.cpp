@@ -13,15 +13,15 @@ namespace {
 
 constexpr std::size_t batch = 512;
 
-// Of starts and answers in one step.
+// Rounds of starts and answers in one step.
 constexpr unsigned most_rounds = 16;
 
-// How soon the dispatcher asks again about jobs that another transaction has locked, and when it reports
-// them.
+// How soon the dispatcher asks again about jobs that another transaction has locked, and after how long it
+// reports them.
 constexpr std::int64_t breath_if_locked_ns = 200 * TW_MILLISECOND, long_lock_ns = TW_SECOND;
 
 // If a question that finds no database takes this long, the dispatcher stops asking until the membership has
-// reached the database: every job that is due would wait for that long.
+// reached the database: otherwise every due job would wait for that long.
 constexpr std::int64_t long_wait_ns = 250 * TW_MILLISECOND;
 
 }  // namespace
@@ -37,8 +37,8 @@ dispatcher::dispatcher(const database &to, const settings &all, const local_cloc
     outcomes_.reserve(claimed_jobs::most_answers);
 }
 
-// Starts go first: those jobs are due. If this step asked nothing and the last question found no database,
-// the dispatcher tries to connect, so that it notices when the database is back.
+// Starts go first, because those jobs are due. If this step asked nothing and the last question found no
+// database, the dispatcher tries to connect, so that it notices when the database is back.
 std::int64_t dispatcher::step(std::int64_t now) {
     has_asked_ = false;
     error_ = 0;
@@ -60,13 +60,13 @@ std::int64_t dispatcher::step(std::int64_t now) {
     watch_what_is_aside();
     if ((has_asked_ || !is_lost_) && troubles_.note(agent_name::dispatcher, error_))
         call_membership_();
-    if (is_at_rest || !has_asked_)  // not asked: the membership is looking for the database
+    if (is_at_rest || !has_asked_)  // if it did not ask, the membership is looking for the database
         pause_.reset();
     const std::int64_t again = has_moved ? now : is_at_rest ? never : clock_.now() + pause_.next();
     return std::min(again, bring_back_at_);
 }
 
-// The dispatcher soon asks again about jobs that wait for another transaction, and reports them if that
+// The dispatcher soon asks again about jobs that wait for another transaction, and reports them if the wait
 // lasts.
 void dispatcher::watch_what_is_aside() {
     const std::int64_t now = clock_.now();
@@ -90,8 +90,8 @@ dispatcher::progress dispatcher::start_some() {
     if (taken_.empty())
         return progress::none;
     questions_.clear();
-    for (const claimed_job *const it : taken_)
-        questions_.push_back({it->kind.c_str(), it->key.c_str(), it->token, 0, 0});
+    for (const claimed_job *const job : taken_)
+        questions_.push_back({job->kind.c_str(), job->key.c_str(), job->token, 0, 0});
     std::int64_t now = 0;
     const int error = ask_to_start(now);
     if (error == 0)
@@ -120,7 +120,7 @@ template <class Ask> int dispatcher::ask(const Ask &question, if_away then) {
     return error;
 }
 
-// The clock does not move on virtual time, so a timeout counts as a long wait there, too.
+// On virtual time the clock does not move during a question, so a timeout also counts as a long wait.
 template <class Ask> int dispatcher::ask_once(const Ask &question, bool &was_connected) {
     has_asked_ = true;
     const std::int64_t begun = clock_.now();
@@ -149,7 +149,7 @@ int dispatcher::ask_to_start(std::int64_t &now) {
     return error;
 }
 
-// A job that is ready but was not started is refused: the lease has ended (the membership renews it, or finds
+// If the database did not start a ready job, either the lease has ended (the membership renews it, or finds
 // that others took over), or another transaction has locked the job.
 void dispatcher::apply(std::int64_t now) {
     refused_.clear();
@@ -167,20 +167,20 @@ void dispatcher::apply(std::int64_t now) {
     jobs_.put_aside(refused_);
 }
 
-// Returns false if they have to wait for the database. They became ready by what was known of its clock then,
-// and that may have been set back since.
+// Returns false if the jobs have to wait for the database. They became ready by an estimate of the database's
+// clock, which may have been set back since.
 bool dispatcher::go_on_alone() {
     const tw_store_member member = lease_.member();
     const std::int64_t now = clock_.now();
     if (settings_.confirmed_only || lease_.remaining(member.id, now) == 0)
         return false;
-    for (claimed_job *const it : taken_) {
-        if (it->ready_ns > database_.at(now)) {
-            jobs_.wait_again(*it, it->ready_ns);
+    for (claimed_job *const job : taken_) {
+        if (job->ready_ns > database_.at(now)) {
+            jobs_.wait_again(*job, job->ready_ns);
             continue;
         }
         ++counts_.unconfirmed;
-        jobs_.run(*it);
+        jobs_.run(*job);
     }
     membership_.note_unconfirmed();
     call_membership_();
@@ -194,8 +194,8 @@ dispatcher::progress dispatcher::settle_some() {
     if (answers.empty())
         return progress::none;
     outcomes_.clear();
-    for (const answer &it : answers)
-        outcomes_.push_back(it.outcome());
+    for (const answer &each : answers)
+        outcomes_.push_back(each.outcome());
     const tw_store_member member = lease_.member();
     const int error = ask(
         [&](const tw_store &store, void *connection) {
@@ -217,7 +217,7 @@ dispatcher::progress dispatcher::settle_some() {
     return progress::some;
 }
 
-// When the first of the jobs that were just settled is ready again, by the local clock.
+// The earliest local time at which one of the jobs just settled is ready again.
 std::int64_t dispatcher::first_ready() const {
     std::int64_t first = never;
     for (const tw_store_outcome &job : outcomes_)
@@ -227,8 +227,8 @@ std::int64_t dispatcher::first_ready() const {
     return first;
 }
 
-// The membership goes on meanwhile: it connects again, and keeps the lease. On virtual time there is no
-// meanwhile.
+// The membership keeps running meanwhile: it reconnects, and keeps the lease. On virtual time only this
+// function runs.
 std::size_t dispatcher::settle_rest(std::int64_t timeout_ns) {
     is_closing_ = true;
     const std::int64_t until = clock_.now() + timeout_ns;

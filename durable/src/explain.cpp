@@ -16,7 +16,7 @@ struct note {
 };
 thread_local note last;
 
-// What the library's own texts do not say rightly of a database.
+// Errors whose texts in the library do not fit a database.
 const char *meaning_of(int error) {
     switch (error) {
     case -ENOTCONN:
@@ -47,7 +47,7 @@ const char *meaning_of(int error) {
 void copy_text(char *to, std::size_t room, const char *text) noexcept {
     std::size_t size = std::min(std::strlen(text), room - 1);
     while (size > 0 && (text[size] & 0xc0) == 0x80)
-        --size;  // not within a character
+        --size;  // do not cut within a character
     std::memmove(to, text, size);
     to[size] = 0;
 }

@@ -1,5 +1,5 @@
-// Why a call has failed, in words. Noted for the calling thread where it fails, and told by
-// tw_durable_explain.
+// Explains in words why a call failed. The failing code notes the reason for the calling thread;
+// tw_durable_explain returns it.
 #pragma once
 
 #include <cstddef>
@@ -7,17 +7,17 @@
 
 namespace tickwheel::durable {
 
-// Copies a text, as far as whole characters of it and a zero byte fit.
+// Copies as many whole characters of a text as fit with a zero byte.
 void copy_text(char *to, std::size_t room, const char *text) noexcept;
 
 // Notes the reason, as far as it fits, and returns the error.
 int refuse(int error, const char *why) noexcept;
 int refuse(int error, const std::string &why) noexcept;
 
-// What the last note says, if it was of this error; else what the library says of the error.
+// The last note if it belongs to this error, otherwise the library's text for the error.
 const char *explanation_of(int error);
 
-// The note of this error, for those who report it elsewhere.
+// A copy of the note of this error, for another thread to report.
 std::string noted(int error);
 
 }  // namespace tickwheel::durable

@@ -1,4 +1,4 @@
-// The edge between C++ and C: no exception passes it.
+// The edge between C++ and C: no exception crosses it.
 #pragma once
 
 #include <cerrno>
@@ -9,7 +9,7 @@
 
 namespace tickwheel::durable {
 
-// Returns what the function returns, or -ENOMEM.
+// Returns the function's result, or -ENOMEM.
 template <class Function> auto guarded(const Function &function) noexcept -> decltype(function()) {
     try {
         return function();

@@ -1,4 +1,4 @@
-// Putting, removing and asking: the functions of durable.h that are about jobs. They use the put_queue alone.
+// Puts, removals and queries: the functions of durable.h that concern jobs. They use only the put_queue.
 #include <cerrno>
 #include <cstring>
 #include <forward_list>
@@ -59,7 +59,7 @@ int check_all(tw_durable &durable, const tw_durable_job *jobs, std::size_t count
     return 0;
 }
 
-// A value that C code may have made of any number.
+// C code may store any number in an enum.
 unsigned number_of(const tw_durable_existing &existing) {
     unsigned number = 0;
     static_assert(sizeof number == sizeof existing);
@@ -73,7 +73,7 @@ int put_for(tw_durable &durable, std::vector<tw_store_put> &puts, bool keep) {
         return durable.put_queue.put(puts, keep, whom);
     membership &own = durable.member->membership;
     const claimed_jobs::reservation room = own.choose_to_hold(puts);
-    std::vector<std::int64_t> former;  // what these jobs replace, as far as it is held here
+    std::vector<std::int64_t> former;  // tokens of held jobs that these puts replace
     claimed_jobs &held = durable.member->jobs;
     for (const tw_store_put &put : puts)
         if (const std::int64_t token = keep ? 0 : held.token_of(put.job->kind, put.job->key); token != 0)
@@ -97,8 +97,8 @@ std::int64_t put_all(tw_durable &durable, const tw_durable_job *jobs, std::size_
     if (const int error = put_for(durable, all.puts, existing == TW_DURABLE_KEEP); error != 0)
         return error;
     std::int64_t existed = 0;
-    for (const tw_store_put &it : all.puts)
-        existed += it.existed != 0 ? 1 : 0;
+    for (const tw_store_put &put : all.puts)
+        existed += put.existed != 0 ? 1 : 0;
     return existed;
 }
 
@@ -110,7 +110,7 @@ int check_named(const tw_durable *durable, const char *kind, const char *key) {
     return check_name(key, "key");
 }
 
-// An entry whose texts are UTF-8, also if another program has inserted the row.
+// An entry whose texts are valid UTF-8, even if another program has inserted the row.
 struct readable_entry {
     explicit readable_entry(const tw_durable_entry &from) : entry(from) {
         const char **const texts[] = {&entry.job.kind, &entry.job.key, &entry.job.cron,
@@ -124,7 +124,7 @@ struct readable_entry {
     std::forward_list<std::string> made;
 };
 
-// A walk of the user's, which can end with any value; that is not taken for an error of the store's.
+// The user's visitor may end a walk with any value, which must not be taken for an error of the store.
 struct walk {
     tw_durable_visitor *each;
     void *arg;
@@ -132,12 +132,12 @@ struct walk {
     int end = 0;
 
     static int visit(const tw_durable_entry *entry, void *arg) {
-        walk &it = *static_cast<walk *>(arg);
+        walk &self = *static_cast<walk *>(arg);
         return guarded([&] {
             readable_entry shown(*entry);
-            it.has_visited = true;
-            it.end = it.each != nullptr ? it.each(&shown.entry, it.arg) : 0;
-            return it.end != 0 ? 1 : 0;
+            self.has_visited = true;
+            self.end = self.each != nullptr ? self.each(&shown.entry, self.arg) : 0;
+            return self.end != 0 ? 1 : 0;
         });
     }
 };

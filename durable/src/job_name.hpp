@@ -1,4 +1,4 @@
-// The name of a job as one text, for tables by name: neither kind nor key has a zero byte.
+// The name of a job as one text, as a key for tables: neither kind nor key contains a zero byte.
 #pragma once
 
 #include <string>

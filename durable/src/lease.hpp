@@ -1,6 +1,6 @@
-// The lease of this process: for how long no other can take what it holds, by the local clock.
+// The lease of this process: until it ends, by the local clock, no other process can take the jobs held here.
 //
-// The database lets the lease end a fixed time after it has carried out the renewal. Here that time counts
+// In the database the lease ends a fixed time after the renewal was carried out. Here that time counts
 // from before the renewal was sent, so the lease ends here first.
 #pragma once
 
@@ -29,14 +29,14 @@ class lease {
         member_.epoch = epoch;
     }
 
-    // The membership has ended: nothing is held any more.
+    // The membership has ended: this process holds no jobs any more.
     void end() {
         const std::lock_guard hold(mutex_);
         member_ = {};
         until_ = 0;
     }
 
-    // Its id is 0 if there is none.
+    // The id is 0 if there is no member.
     tw_store_member member() const {
         const std::lock_guard hold(mutex_);
         return member_;
@@ -47,7 +47,7 @@ class lease {
         return until_;
     }
 
-    // For how long what this member has claimed can be held by no other; 0: it can.
+    // For how long no other process can take this member's jobs; 0: one may.
     std::int64_t remaining(std::int64_t id, std::int64_t now) const {
         const std::lock_guard hold(mutex_);
         return id == member_.id && until_ > now ? until_ - now : 0;

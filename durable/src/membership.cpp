@@ -14,13 +14,13 @@ namespace {
 
 constexpr std::size_t claim_batch = 1000, burial_batch = 1000;
 
-// How long after a look that left ready jobs to others the next one comes.
+// The pause after a look that left ready jobs to others.
 constexpr std::int64_t breath_ns = 10 * TW_MILLISECOND;
 
-// How long to wait for room, which is not announced where jobs are forgotten.
+// How long to wait for room. Forgetting jobs makes room without a notification.
 constexpr std::int64_t breath_if_full_ns = 100 * TW_MILLISECOND;
 
-// How soon to resume again after another transaction had a row locked.
+// How soon to resume again if another transaction had locked a row.
 constexpr std::int64_t breath_if_locked_ns = TW_SECOND;
 
 constexpr std::int64_t poll_if_told_ns = 10 * TW_SECOND, poll_if_not_ns = 100 * TW_MILLISECOND;
@@ -33,13 +33,13 @@ membership::membership(const database &to, const settings &all, const local_cloc
     : connection_(to), settings_(all), clock_(clock), database_(its_clock), lease_(held_by), jobs_(jobs),
       troubles_(found), counts_(counts), claim_limit_(claim_batch) {}
 
-// --- what others ask of it ----------------------------------------------------------------
+// --- calls from other threads -------------------------------------------------------------
 
 const handling *membership::handling_of(const char *kind) const {
     const std::lock_guard hold(mutex_);
-    for (const handling &it : handlings_)
-        if (it.kind == kind)
-            return &it;
+    for (const handling &known : handlings_)
+        if (known.kind == kind)
+            return &known;
     return nullptr;
 }
 
@@ -47,33 +47,33 @@ bool membership::handles(const char *kind) const { return handling_of(kind) != n
 
 int membership::handle(handling &&what) {
     const std::lock_guard hold(mutex_);
-    for (const handling &it : handlings_)
-        if (it.kind == what.kind)
+    for (const handling &known : handlings_)
+        if (known.kind == what.kind)
             return -EEXIST;
     handlings_.push_back(std::move(what));
     look_at_ = 0;
     return 0;
 }
 
-// By the local clock; now, if nothing is known of the database's.
+// By the local clock; now, if the database's clock is not known yet.
 std::int64_t membership::ready_at(const tw_durable_job &job) const {
     if (job.absolute == 0)
         return clock_.now() + std::min(job.due_ns, never - clock_.now());
     return database_.is_known() ? database_.when(job.due_ns) : clock_.now();
 }
 
-// What is held waits by the database's clock, so something has to be known of it.
+// Held jobs wait by the database's clock, so a reading of it is needed.
 claimed_jobs::reservation membership::choose_to_hold(std::vector<tw_store_put> &puts) {
     const std::int64_t until = clock_.now() + settings_.horizon_ns;
     std::vector<tw_store_put *> chosen;
     if (database_.is_known())
-        for (tw_store_put &it : puts)
-            if (handles(it.job->kind) && ready_at(*it.job) <= until)
-                chosen.push_back(&it);
+        for (tw_store_put &put : puts)
+            if (handles(put.job->kind) && ready_at(*put.job) <= until)
+                chosen.push_back(&put);
     claimed_jobs::reservation room = jobs_.reserve(chosen.size(), true);
     chosen.resize(room.size());
-    for (tw_store_put *const it : chosen)
-        it->hold = 1;
+    for (tw_store_put *const put : chosen)
+        put->hold = 1;
     return room;
 }
 
@@ -86,28 +86,28 @@ bool membership::note_puts(const std::vector<tw_store_put> &puts, const tw_store
     bool has_news = false;
     if (error == 0 && guarded([&] { return accept_puts(puts, whom, has_news); }) == 0)
         return has_news;
-    if (std::none_of(puts.begin(), puts.end(), [](const tw_store_put &it) { return it.hold != 0; }))
+    if (std::none_of(puts.begin(), puts.end(), [](const tw_store_put &put) { return put.hold != 0; }))
         return has_news;
     ++doubts_;
     return true;
 }
 
-// 0, or an error if something may be held that is not known here.
+// 0, or an error if the database may hold jobs that are not known here.
 int membership::accept_puts(const std::vector<tw_store_put> &puts, const tw_store_member &whom,
                             bool &has_news) {
     std::vector<std::unique_ptr<claimed_job>> held;
-    for (const tw_store_put &it : puts) {
-        if (it.token == 0) {
-            has_news = note_pending(it.job->kind, ready_at(*it.job)) || has_news;
+    for (const tw_store_put &put : puts) {
+        if (put.token == 0) {
+            has_news = note_pending(put.job->kind, ready_at(*put.job)) || has_news;
             continue;
         }
         tw_durable_entry entry = {};
-        entry.job = *it.job;
-        entry.job.due_ns = entry.ready_ns = it.ready_ns;
+        entry.job = *put.job;
+        entry.job.due_ns = entry.ready_ns = put.ready_ns;
         entry.job.absolute = 1;
-        entry.state = it.started != 0 ? TW_DURABLE_STARTED : TW_DURABLE_HELD;
-        entry.token = it.token;
-        held.push_back(std::make_unique<claimed_job>(entry, *handling_of(it.job->kind), whom, jobs_));
+        entry.state = put.started != 0 ? TW_DURABLE_STARTED : TW_DURABLE_HELD;
+        entry.token = put.token;
+        held.push_back(std::make_unique<claimed_job>(entry, *handling_of(put.job->kind), whom, jobs_));
     }
     const int error = jobs_.accept(std::move(held), whom);
     return error == -ESTALE ? 0 : error;
@@ -146,7 +146,7 @@ std::int64_t membership::step(std::int64_t now) {
     }
     watch_lease(now);
     if (now < try_at_) {
-        tell_of_connection();  // what the dispatcher has found
+        tell_of_connection();  // the dispatcher may have found a trouble
         return try_at_;
     }
     int error;
@@ -168,8 +168,8 @@ std::int64_t membership::step(std::int64_t now) {
 int membership::work() {
     if (const int error = connect(); error != 0)
         return error;
-    // The last of them: notifications that came during a call are with the connection already, and its
-    // descriptor does not become readable for them.
+    // Listens again at the end: notifications that arrive during a call are already in the connection, and do
+    // not make its descriptor readable.
     for (const auto part : {&membership::begin_to_listen, &membership::resume, &membership::listen_to_others,
                             &membership::look, &membership::bury, &membership::listen_to_others}) {
         if (const int error = renew_if_due(); error != 0)
@@ -180,7 +180,7 @@ int membership::work() {
     return 0;
 }
 
-// In this step, or in the next.
+// Makes this step or the next one look for jobs.
 void membership::look_soon() {
     const std::lock_guard hold(mutex_);
     look_at_ = 0;
@@ -205,7 +205,7 @@ std::int64_t membership::pause_after(int error) {
     return pause;
 }
 
-// Tells of each change once, however often the database is tried meanwhile.
+// Reports each change once, however often the database is tried meanwhile.
 void membership::tell_of_connection() {
     const trouble now = troubles_.now();
     if (now.error == 0 && !is_connected_)
@@ -270,7 +270,7 @@ int membership::join() {
     if (error != 0)
         return static_cast<int>(error);
     lease_.begin(member, asked);
-    settled_doubts_ = doubts;  // of a new member the database holds nothing
+    settled_doubts_ = doubts;  // the database holds no jobs for a new member
     resume_at_ = never;
     has_told_lease_ = false;
     renew_at_ = 0;
@@ -291,7 +291,7 @@ int membership::renew() {
         return store.renew(connection, &member, settings_.lease_ns, &reading.now);
     });
     if (error == -ESTALE)
-        return has_doubts() ? resume() : rejoin();  // the epoch may be another, if an answer was lost
+        return has_doubts() ? resume() : rejoin();  // if an answer was lost, the epoch may have changed
     if (error != 0)
         return static_cast<int>(error);
     reading.answered = clock_.now();
@@ -299,7 +299,7 @@ int membership::renew() {
     has_told_lease_ = false;
     learn(reading);
     renew_at_ = reading.asked + settings_.lease_ns / 3;
-    has_dead_ = true;  // nobody tells of those whose lease has ended, so they are looked for each time
+    has_dead_ = true;  // no notification reports an ended lease, so every renewal starts a search
     return 0;
 }
 
@@ -313,7 +313,7 @@ void membership::lose_membership() {
     has_told_lease_ = true;
 }
 
-// The lease ends here by itself if the database is away for too long.
+// The lease ends here without a call if the database is away for too long.
 void membership::watch_lease(std::int64_t now) {
     if (lease_.member().id == 0 || has_told_lease_ || now < lease_.until())
         return;
@@ -348,7 +348,7 @@ int membership::resume() {
     const auto error = ask_what_is_held(started, member, found);
     if (error == -ESTALE)
         return rejoin();
-    lease_.set_epoch(member.epoch);  // which may have risen although the rest has failed: renewals need it
+    lease_.set_epoch(member.epoch);  // may have risen even if the rest failed; renewals need it
     if (error != 0)
         return static_cast<int>(error);
 
@@ -403,8 +403,8 @@ int membership::listen_to_others() {
     return 0;
 }
 
-// Makes one claim. If that was full the next step looks again at once, after the lease and what others have
-// told.
+// Makes one claim. If the claim was full, the next step looks again at once, after it has renewed the lease
+// and read the notifications.
 int membership::look() {
     if (!is_time_to_look())
         return 0;
@@ -421,14 +421,14 @@ int membership::look() {
     if (error != 0)
         look_soon();
     if (error == -ESTALE) {
-        renew_at_ = 0;  // which finds out whether it is dead
+        renew_at_ = 0;  // the renewal finds out whether the member is dead
         return 0;
     }
-    if (error == -EBUSY || error == -ETIMEDOUT)  // it may have been too much for the time
+    if (error == -EBUSY || error == -ETIMEDOUT)  // the claim may have been too large for the timeout
         claim_limit_ = std::max<std::size_t>(1, claim_limit_ / 4);
     if (error != 0)
         return error;
-    if (count == claim_limit_)  // slowly, as a claim that fails costs a timeout
+    if (count == claim_limit_)  // slowly, because a claim that fails costs a timeout
         claim_limit_ = std::min(claim_batch, claim_limit_ + claim_limit_ / 16 + 1);
     has_dead_ = has_dead_ || seen.has_dead != 0;
     const std::lock_guard hold(mutex_);
@@ -439,11 +439,11 @@ int membership::look() {
     return 0;
 }
 
-// If there is none, the next answer is noted, and has the membership look again.
+// If there is no room, the next settled answer makes the membership look again.
 std::size_t membership::note_room(std::size_t room) {
     const std::lock_guard hold(mutex_);
     wants_room_ = room == 0;
-    if (room == 0)  // what is forgotten makes room, too, and is not noted
+    if (room == 0)  // forgotten jobs make room, too, without a notification
         look_at_ = std::min(look_at_, clock_.now() + breath_if_full_ns);
     return room;
 }
@@ -454,7 +454,7 @@ void membership::plan_next_look(const tw_store_look &seen) {
         return;
     const std::int64_t now = clock_.now();
     const std::int64_t enters = database_.when(seen.next_ns) - settings_.horizon_ns;
-    // What comes into the horizon one after the other is claimed in portions.
+    // Jobs that enter the horizon one after the other are claimed in batches.
     const std::int64_t soonest = enters > now ? now + settings_.horizon_ns / 4 : now + breath_ns;
     look_at_ = std::min(look_at_, std::max(enters, soonest));
 }
@@ -462,15 +462,15 @@ void membership::plan_next_look(const tw_store_look &seen) {
 std::vector<const char *> membership::handled_kinds() const {
     const std::lock_guard hold(mutex_);
     std::vector<const char *> kinds;
-    for (const handling &it : handlings_)
-        kinds.push_back(it.kind.c_str());
+    for (const handling &known : handlings_)
+        kinds.push_back(known.kind.c_str());
     return kinds;
 }
 
 namespace {
 
-// A row that another program has inserted may have texts that no handler must see. A database that checks
-// them has none.
+// Another program may have inserted a row whose texts no handler must see. A database that checks texts has
+// no such rows.
 bool is_readable(const tw_durable_job &job) {
     return is_utf8(job.key) && (job.cron == nullptr || is_utf8(job.cron)) &&
            (job.zone == nullptr || is_utf8(job.zone));
@@ -484,7 +484,7 @@ int membership::claim(std::size_t limit, tw_store_look &seen, std::size_t &count
     struct context {
         membership &self;
         const tw_store_member &whom;
-        std::vector<std::unique_ptr<claimed_job>> claimed, unreadable;  // if the claim returns 0
+        std::vector<std::unique_ptr<claimed_job>> claimed, unreadable;  // valid if the claim returns 0
     } taking = {*this, wanted.member, {}, {}};
     database_clock::reading reading = {clock_.now(), 0, 0};
     const auto error = connection_.ask([&](const tw_store &store, void *connection) {
@@ -492,10 +492,10 @@ int membership::claim(std::size_t limit, tw_store_look &seen, std::size_t &count
             connection, &wanted,
             [](const tw_durable_entry *entry, void *arg) {
                 return guarded([&] {
-                    auto &it = *static_cast<context *>(arg);
-                    auto &jobs = is_readable(entry->job) ? it.claimed : it.unreadable;
+                    auto &into = *static_cast<context *>(arg);
+                    auto &jobs = is_readable(entry->job) ? into.claimed : into.unreadable;
                     jobs.push_back(std::make_unique<claimed_job>(
-                        *entry, *it.self.handling_of(entry->job.kind), it.whom, it.self.jobs_));
+                        *entry, *into.self.handling_of(entry->job.kind), into.whom, into.self.jobs_));
                     return 0;
                 });
             },
@@ -503,7 +503,7 @@ int membership::claim(std::size_t limit, tw_store_look &seen, std::size_t &count
     });
     if (error != 0) {
         if (error != -ESTALE)
-            ++doubts_;  // it may have claimed what did not get here
+            ++doubts_;  // it may have claimed jobs that did not arrive here
         return static_cast<int>(error);
     }
     reading.answered = clock_.now();
@@ -514,16 +514,16 @@ int membership::claim(std::size_t limit, tw_store_look &seen, std::size_t &count
     std::size_t locked = 0;
     const int failed = fail(taking.unreadable, wanted.member, locked);
     if (failed != 0 || locked != 0)
-        ++doubts_;  // to resume gives them back
+        ++doubts_;  // the resume gives the jobs back
     if (failed != 0)
         return failed;
     if (left_out == 0 || left_out == -ESTALE)
         return 0;
-    ++doubts_;  // to resume gives back the rest
+    ++doubts_;  // the resume gives the rest back
     return refuse(left_out, left_out == -ENOMEM ? "no memory" : "the database has given a token twice");
 }
 
-// They stay in the database as failed jobs, with the reason.
+// The jobs stay in the database as failed jobs, with the reason.
 int membership::fail(const std::vector<std::unique_ptr<claimed_job>> &jobs, const tw_store_member &whom,
                      std::size_t &locked) {
     if (jobs.empty())

@@ -1,15 +1,15 @@
-// Keeps the books with the database: joins it, renews the lease, claims what is due soon, and releases what
-// dead members have left.
+// Keeps this process a member in the database: joins, renews the lease, claims jobs that are due soon, and
+// releases the jobs of dead members.
 //
-// The database may hold jobs for this member that this process does not know of: the answer to a claim, or to
-// a put that claims, was lost, or there was no memory for it. Or the database does not know that a job was
-// started: the dispatcher went on alone, or a crash of the server took the start back. `doubts_` says so. The
-// next step then raises the epoch of the member, after which nothing of the former epoch can claim any more,
-// and compares what the database says with what `claimed_jobs` has. The membership does so once a second
-// while another transaction keeps a job locked that the membership must mark or release (`resume_at_`).
+// The database may hold jobs for this member that this process does not know: the answer to a claim, or to
+// a put that claims, was lost, or there was no memory for it. Or the database may not know that a job was
+// started: the dispatcher went on alone, or a server crash undid the start. `doubts_` records this. The
+// next step then raises the member's epoch, so that no call from the former epoch can claim any more,
+// and compares the database's list with `claimed_jobs`. The membership repeats this once a second
+// while another transaction locks a job that the membership must mark or release (`resume_at_`).
 //
 // Once a third of the lease has passed, the membership renews it before the next part of a step. A statement
-// times out after another third. So one refused or hanging statement does not cost the lease; several slow
+// times out after another third. So one refused or hanging statement cannot lose the lease; several slow
 // statements in one part can.
 #pragma once
 
@@ -36,25 +36,25 @@ class membership final : public agent {
     int handle(handling &&what);
     bool handles(const char *kind) const;
 
-    // Marks the puts that this process would claim soon anyway, as many as there is room for: the put then
-    // claims them in its own transaction. The room is reserved until the result goes out of scope.
+    // Marks the puts that this process would claim soon anyway, within its free room: each put then claims
+    // its job in its own transaction. The room stays reserved until the result goes out of scope.
     [[nodiscard]] claimed_jobs::reservation choose_to_hold(std::vector<tw_store_put> &puts);
 
-    // To be called after each put, with its error. Takes over what is held for this member, or has the
-    // membership resume if something may be held that is not known here. Returns true if the membership
-    // should be called.
+    // Called after each put, with its error. Takes over the jobs that the put claimed for this member, or
+    // schedules a resume if the database may hold jobs that are not known here. Returns true if the caller
+    // must wake the membership.
     bool note_puts(const std::vector<tw_store_put> &puts, const tw_store_member &whom, int error) noexcept;
 
-    // A job of this kind, or of any if it is null, is ready at this local time and can be claimed. Returns
-    // true if the membership should be called.
+    // A pending job of this kind (null: any kind) is ready at this local time. Returns true if the caller
+    // must wake the membership.
     bool note_pending(const char *kind, std::int64_t ready_at);
 
-    // Answers were settled, and the first of these jobs is ready at this local time. Returns true if the
-    // membership should be called.
+    // Answers were settled, and the first of their jobs is ready at this local time. Returns true if the
+    // caller must wake the membership.
     bool note_settled(std::int64_t ready_at);
 
-    // Handlers run whose start the database does not know of. To resume tells the database. The membership
-    // should be called.
+    // Handlers run whose start the database does not know. The next resume reports them. The caller must wake
+    // the membership.
     void note_unconfirmed() { ++doubts_; }
 
     // The last step.
@@ -62,13 +62,13 @@ class membership final : public agent {
 
     bool is_connected() const { return is_connected_; }
 
-    // The last try could not reach the database.
+    // The last attempt could not reach the database.
     bool is_away() const { return is_away_; }
 
     void abandon() { connection_.abandon(); }
 
   private:
-    struct finding {  // what the database holds for this member
+    struct finding {  // a job that the database holds for this member
         std::string kind, key;
         std::int64_t token;
         tw_durable_state state;
@@ -116,21 +116,21 @@ class membership final : public agent {
     troubles &troubles_;
     job_counters &counts_;
 
-    mutable std::mutex mutex_;  // guards these three
+    mutable std::mutex mutex_;  // guards the next three members
     std::list<handling> handlings_;
     std::int64_t look_at_ = 0;
     bool wants_room_ = false;
 
-    // Each time that the database and this process may not agree on what it holds. Those of which it has made
-    // sure.
+    // `doubts_` counts the events after which the database and this process may disagree on the held jobs;
+    // `settled_doubts_` counts those that are resolved.
     std::atomic<unsigned> doubts_{0};
     unsigned settled_doubts_ = 0;
 
     std::atomic<bool> is_connected_{false}, is_away_{false};
-    std::optional<tw_durable_event> told_;  // of the connection, and the error
+    std::optional<tw_durable_event> told_;  // the last event of the connection; its error is next
     int told_error_ = 0;
     bool has_told_lease_ = false, has_dead_ = false;
-    std::size_t claim_limit_;  // the most jobs of the next claim: fewer after one that took too long
+    std::size_t claim_limit_;  // limit of the next claim; lower after a claim that took too long
     int bell_of_database_ = -1;
     std::int64_t poll_ns_ = 0;
     std::int64_t renew_at_ = 0, try_at_ = 0;

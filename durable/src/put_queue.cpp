@@ -14,11 +14,11 @@ namespace tickwheel::durable {
 
 namespace {
 
-// More would not make a put cheaper, and would have the first wait for the last.
+// A larger batch would not make a put cheaper, and its first caller would wait for the last.
 constexpr std::size_t most_together = 1000;
 
 bool holds_any(const std::vector<tw_store_put> &puts) {
-    return std::any_of(puts.begin(), puts.end(), [](const tw_store_put &it) { return it.hold != 0; });
+    return std::any_of(puts.begin(), puts.end(), [](const tw_store_put &put) { return put.hold != 0; });
 }
 
 }  // namespace
@@ -46,8 +46,8 @@ put_queue::turn::~turn() {
 }
 
 bool put_queue::is_in_use_by_this_thread() const {
-    for (const turn *it = turn::innermost; it != nullptr; it = it->former_)
-        if (&it->whose_ == this)
+    for (const turn *outer = turn::innermost; outer != nullptr; outer = outer->former_)
+        if (&outer->whose_ == this)
             return true;
     return false;
 }
@@ -61,27 +61,27 @@ int put_queue::send(std::vector<tw_store_put> &puts, bool keep, tw_store_member 
     }));
 }
 
-// What a later put replaces is not to be held: it would be started in between.
+// A job that a later put replaces must not be held: it would be started in between.
 void put_queue::hold_last_of_each_name(std::vector<tw_store_put> &puts) {
     std::unordered_set<std::string> later;
-    for (auto it = puts.rbegin(); puts.size() > 1 && it != puts.rend(); ++it)
-        if (!later.insert(name_of(*it->job)).second)
-            it->hold = 0;
+    for (auto put = puts.rbegin(); puts.size() > 1 && put != puts.rend(); ++put)
+        if (!later.insert(name_of(*put->job)).second)
+            put->hold = 0;
 }
 
-// Sends the requests that wait as one transaction, as far as they fit. If the database refuses a value, each
-// is sent alone, so that the bad text of one caller does not fail the others. They leave the queue when they
-// are done: if memory runs out before that, their own threads send them again.
+// Sends the waiting requests as one transaction, up to `most_together` puts. If the database refuses a value,
+// sends each request alone, so that one caller's bad text does not fail the others. Requests leave the queue
+// when they are done: if memory runs out before that, their own threads send them again.
 void put_queue::put_together() {
     std::vector<request *> together;
     std::vector<tw_store_put> all;
     {
         const std::lock_guard hold(mutex_);
-        for (request *const it : waiting_) {
-            if (!together.empty() && (it->keep != together.front()->keep || all.size() >= most_together))
+        for (request *const each : waiting_) {
+            if (!together.empty() && (each->keep != together.front()->keep || all.size() >= most_together))
                 break;
-            together.push_back(it);
-            all.insert(all.end(), it->puts.begin(), it->puts.end());
+            together.push_back(each);
+            all.insert(all.end(), each->puts.begin(), each->puts.end());
         }
     }
     if (together.empty())
@@ -92,17 +92,17 @@ void put_queue::put_together() {
     const int error = send(all, together.front()->keep, whom);
     const bool one_by_one = error == -EINVAL && together.size() > 1;
     std::size_t next = 0;
-    for (request *const it : together) {
-        for (tw_store_put &put : it->puts)
+    for (request *const each : together) {
+        for (tw_store_put &put : each->puts)
             put = all[next++];
-        it->whom = whom;
-        it->error = one_by_one ? send(it->puts, it->keep, it->whom) : error;
-        if (it->error != 0)
-            it->why = noted(it->error);
+        each->whom = whom;
+        each->error = one_by_one ? send(each->puts, each->keep, each->whom) : error;
+        if (each->error != 0)
+            each->why = noted(each->error);
     }
     const std::lock_guard hold(mutex_);
-    for (request *const it : together)
-        it->is_done = true;
+    for (request *const each : together)
+        each->is_done = true;
     waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(together.size()));
 }
 

@@ -15,16 +15,17 @@ class put_queue {
   public:
     explicit put_queue(const database &to) : connection_(to) {}
 
-    // Asks as a connection does. -EDEADLK: this thread is in a call on this queue, as a visitor is.
+    // Like connection::ask. -EDEADLK: this thread is already in a call on this queue, for example in a
+    // visitor.
     template <class Ask> std::int64_t ask(const Ask &question) {
         const turn mine(*this);
         return mine.is_refused() ? refuse_nested() : connection_.ask(question);
     }
 
-    // What is put and to be held is held for the member that has this lease.
+    // Puts that hold jobs hold them for the member of this lease.
     void serve(const lease &whose) { lease_ = &whose; }
 
-    // Puts; all or none of these. Stores the member that they were put for.
+    // Puts all of these jobs or none. Stores in `whom` the member that they were put for.
     int put(std::vector<tw_store_put> &puts, bool keep, tw_store_member &whom);
 
     int open() { return connection_.open(); }
@@ -41,7 +42,7 @@ class put_queue {
         std::string why;
     };
 
-    // Has the connection to itself.
+    // While a turn lives, its thread has the connection to itself.
     class turn {
       public:
         explicit turn(put_queue &whose);
@@ -53,7 +54,7 @@ class put_queue {
       private:
         friend class put_queue;
 
-        // Of this thread; a visitor may be in the turns of several queues.
+        // The innermost turn of this thread; a visitor may be in the turns of several queues.
         static thread_local const turn *innermost;
 
         put_queue &whose_;

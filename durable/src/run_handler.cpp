@@ -16,7 +16,7 @@ namespace {
 
 thread_local unsigned depth_of_user_code = 0;
 
-// What a handler's answer carries besides its value.
+// What a handler's answer carries in addition to its value.
 struct fire_fields {
     const lease &held_by;
     const local_clock &clock;
@@ -29,7 +29,7 @@ fire_fields &fields_of(const tw_durable_fire &fire) {
     return *static_cast<fire_fields *>(fire.fields_of_the_library);
 }
 
-// The delay after a failure: it doubles with each.
+// The delay after a failure; it doubles with each failure.
 std::int64_t backoff(const tw_durable_retries &retries, std::uint32_t failures) {
     std::int64_t delay = retries.backoff_ns;
     for (std::uint32_t i = 1; i < failures && delay < retries.backoff_max_ns; ++i)
@@ -39,21 +39,21 @@ std::int64_t backoff(const tw_durable_retries &retries, std::uint32_t failures) 
 
 answer release() { return {nullptr, TW_STORE_RELEASE, 0, 0, false, 0, {}}; }
 
-// Goes on with the due time after this one; a oneshot ends.
+// Continues with the next due time; a one-shot job ends.
 answer go_on(const fire_plan &plan, std::string error) {
     if (plan.next_ns == TW_STORE_NEVER)
         return {nullptr, TW_STORE_END, 0, 0, false, 0, {}};
     return {nullptr, TW_STORE_MOVE, plan.next_ns, plan.next_ns, false, 0, std::move(error)};
 }
 
-// The last try has failed. A periodic job goes on, so that one bad day does not end it.
-answer give_up(const claimed_job &it, const fire_plan &plan, std::string error) {
+// The last attempt has failed. A periodic job goes on, so that one bad day does not end it.
+answer give_up(const claimed_job &claimed, const fire_plan &plan, std::string error) {
     if (plan.next_ns != TW_STORE_NEVER)
         return go_on(plan, std::move(error));
-    return {nullptr, TW_STORE_FAIL, plan.due_ns, plan.due_ns, false, it.attempts, std::move(error)};
+    return {nullptr, TW_STORE_FAIL, plan.due_ns, plan.due_ns, false, claimed.attempts, std::move(error)};
 }
 
-// Without memory for a text there is none: the answer counts all the same.
+// If there is no memory for the text, the answer has none, but still counts.
 std::string text_of(const char *why) noexcept {
     try {
         return *why != 0 ? made_utf8(why) : "the handler has failed";
@@ -62,36 +62,36 @@ std::string text_of(const char *why) noexcept {
     }
 }
 
-answer fail(const claimed_job &it, const fire_plan &plan, const char *why, job_counters &counts) {
-    const std::uint32_t failures = it.attempts + 1;
+answer fail(const claimed_job &claimed, const fire_plan &plan, const char *why, job_counters &counts) {
+    const std::uint32_t failures = claimed.attempts + 1;
     std::string error = text_of(why);
-    if (failures >= it.by.retries.attempts) {
+    if (failures >= claimed.by.retries.attempts) {
         ++counts.failed;
-        answer last = give_up(it, plan, std::move(error));
+        answer last = give_up(claimed, plan, std::move(error));
         if (last.what == TW_STORE_FAIL)
             last.attempts = failures;
         return last;
     }
     ++counts.retried;
-    return {nullptr, TW_STORE_MOVE, plan.due_ns,     backoff(it.by.retries, failures),
+    return {nullptr, TW_STORE_MOVE, plan.due_ns,     backoff(claimed.by.retries, failures),
             true,    failures,      std::move(error)};
 }
 
-answer call(const claimed_job &it, const fire_plan &plan, fire_fields &fields, job_counters &counts) {
+answer call(const claimed_job &claimed, const fire_plan &plan, fire_fields &fields, job_counters &counts) {
     tw_durable_fire fire = {};
-    fire.kind = it.job.kind;
-    fire.key = it.job.key;
-    fire.payload = it.job.payload;
-    fire.size = it.job.size;
+    fire.kind = claimed.job.kind;
+    fire.key = claimed.job.key;
+    fire.payload = claimed.job.payload;
+    fire.size = claimed.job.size;
     fire.due_ns = plan.due_ns;
     fire.overruns = plan.overruns;
-    fire.attempt = it.attempts + 1;
-    fire.token = it.token;
+    fire.attempt = claimed.attempts + 1;
+    fire.token = claimed.token;
     fire.fields_of_the_library = &fields;
     int said;  // a handler in C may return any number
     {
         const in_user_code inside;
-        said = static_cast<int>(it.by.fn(&fire, it.by.arg));
+        said = static_cast<int>(claimed.by.fn(&fire, claimed.by.arg));
     }
     switch (said) {
     case TW_DURABLE_DONE:
@@ -99,9 +99,9 @@ answer call(const claimed_job &it, const fire_plan &plan, fire_fields &fields, j
         return go_on(plan, {});
     case TW_DURABLE_AGAIN:
         ++counts.again;
-        return {nullptr, TW_STORE_MOVE, plan.due_ns, fields.again_ns, true, it.attempts, {}};
+        return {nullptr, TW_STORE_MOVE, plan.due_ns, fields.again_ns, true, claimed.attempts, {}};
     default:
-        return fail(it, plan, fields.why, counts);
+        return fail(claimed, plan, fields.why, counts);
     }
 }
 
@@ -111,32 +111,35 @@ in_user_code::in_user_code() { ++depth_of_user_code; }
 in_user_code::~in_user_code() { --depth_of_user_code; }
 bool is_in_user_code() { return depth_of_user_code > 0; }
 
-answer run_handler(const claimed_job &it, std::int64_t database_now, const lease &lease,
+answer run_handler(const claimed_job &claimed, std::int64_t database_now, const lease &lease,
                    const local_clock &clock, job_counters &counts) {
-    fire_fields fields{lease, clock, it.whom.id};
-    if (lease.remaining(it.whom.id, clock.now()) == 0) {
+    fire_fields fields{lease, clock, claimed.whom.id};
+    if (lease.remaining(claimed.whom.id, clock.now()) == 0) {
         ++counts.taken_back;
         return release();
     }
-    if (it.job.cron != nullptr && it.dates == nullptr) {
+    if (claimed.job.cron != nullptr && claimed.dates == nullptr) {
         ++counts.retried;
-        return {nullptr, TW_STORE_MOVE, it.job.due_ns, 60 * TW_SECOND, true, it.attempts, it.why_no_dates};
+        return {nullptr, TW_STORE_MOVE,    claimed.job.due_ns,  60 * TW_SECOND,
+                true,    claimed.attempts, claimed.why_no_dates};
     }
-    // A retry is for the due time that it was for at first, however late it is.
-    const bool is_first_try = it.ready_ns == it.job.due_ns && it.attempts == 0;
-    const fire_plan plan = is_first_try ? plan_fire(it.job, it.dates.get(), it.job.due_ns, database_now)
-                                        : plan_retry(it.job, it.dates.get(), it.job.due_ns);
+    // A retry fires for its original due time, however late it is.
+    const bool is_first_try = claimed.ready_ns == claimed.job.due_ns && claimed.attempts == 0;
+    const fire_plan plan = is_first_try
+                               ? plan_fire(claimed.job, claimed.dates.get(), claimed.job.due_ns, database_now)
+                               : plan_retry(claimed.job, claimed.dates.get(), claimed.job.due_ns);
     if (!plan.fires) {
         ++counts.skipped;
         return go_on(plan, {});
     }
-    if (it.attempts >= it.by.retries.attempts) {  // those in which a process has ended
+    if (claimed.attempts >= claimed.by.retries.attempts) {  // a process ended in each of these attempts
         ++counts.failed;
-        return give_up(it, plan, text_of("the process of each try has ended before the handler answered"));
+        return give_up(claimed, plan,
+                       text_of("the process of each try has ended before the handler answered"));
     }
     ++counts.started;
-    counts.add_late(std::max<std::int64_t>(database_now - it.ready_ns, 0));
-    return call(it, plan, fields, counts);
+    counts.add_late(std::max<std::int64_t>(database_now - claimed.ready_ns, 0));
+    return call(claimed, plan, fields, counts);
 }
 
 }  // namespace tickwheel::durable

@@ -1,4 +1,4 @@
-// One fire of a job: what it is for, the call of its handler, and what its answer means for the database.
+// One fire of a job: its due time, the call of the handler, and the answer's outcome in the database.
 #pragma once
 
 #include "claimed_job.hpp"
@@ -8,15 +8,15 @@
 
 namespace tickwheel::durable {
 
-// Calls the handler, unless the lease has ended or the job is not to fire. `database_now` is the present time
+// Calls the handler, unless the lease has ended or the job must not fire. `database_now` is the present time
 // of the database's clock.
-answer run_handler(const claimed_job &it, std::int64_t database_now, const lease &lease,
+answer run_handler(const claimed_job &claimed, std::int64_t database_now, const lease &lease,
                    const local_clock &clock, job_counters &counts);
 
-// True in a handler or an event of the library's, on this thread.
+// True if this thread is in a handler or in an event callback of the library.
 bool is_in_user_code();
 
-// Marks that this thread calls a function of the user's.
+// Marks that this thread is calling the user's function.
 class in_user_code {
   public:
     in_user_code();

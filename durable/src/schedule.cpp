@@ -16,13 +16,13 @@ namespace {
 
 // --- checking -------------------------------------------------------------------------------
 
-static_assert(TW_STORE_NEVER == TW_NO_DEADLINE);  // so the calendar's answers are the store's
+static_assert(TW_STORE_NEVER == TW_NO_DEADLINE);  // so a calendar's result can go to the store as it is
 
 bool is_time(std::int64_t ns) { return ns >= 0 && ns <= TW_STORE_TIME_MAX; }
 
-// Returns what is wrong with a job's times, its expression aside; or null.
+// Returns what is wrong with a job's times, apart from its cron expression; or null.
 const char *fault_of(const tw_durable_job &job) {
-    // A value that C code may have made of any number.
+    // C code may store any number in an enum.
     unsigned missed = 0;
     static_assert(sizeof missed == sizeof job.missed);
     std::memcpy(&missed, &job.missed, sizeof missed);
@@ -48,13 +48,13 @@ const char *fault_of(const tw_durable_job &job) {
 
 // --- due times ------------------------------------------------------------------------------
 
-// Of the due times that follow `due_ns`, which is one itself. All results are up to TW_STORE_TIME_MAX.
+// `due_ns`, which is a due time, and the due times that follow it. All results are up to TW_STORE_TIME_MAX.
 struct due_times {
     std::int64_t period_ns;
     const tw_calendar *dates;
     std::int64_t due_ns;
 
-    // The first that is later than `after`, or TW_STORE_NEVER. due_ns <= after.
+    // The first due time after `after`, or TW_STORE_NEVER. due_ns <= after.
     [[nodiscard]] std::int64_t next(std::int64_t after) const {
         if (dates != nullptr)
             return tw_calendar_next(dates, after);
@@ -64,14 +64,14 @@ struct due_times {
         return period_ns <= TW_STORE_TIME_MAX - last ? last + period_ns : TW_STORE_NEVER;
     }
 
-    // How many there are up to `until`, without due_ns. due_ns <= until.
+    // How many due times there are up to `until`, without due_ns. due_ns <= until.
     [[nodiscard]] std::uint64_t count(std::int64_t until) const {
         if (dates != nullptr)
             return tw_calendar_count(dates, due_ns, until);
         return period_ns == 0 ? 0 : static_cast<std::uint64_t>((until - due_ns) / period_ns);
     }
 
-    // The last one up to `until`, which may be due_ns. due_ns <= until.
+    // The last due time up to `until`, which may be due_ns. due_ns <= until.
     [[nodiscard]] std::int64_t last(std::int64_t until) const {
         if (dates != nullptr)
             return tw_calendar_last(dates, due_ns, until);

@@ -12,7 +12,7 @@ namespace tickwheel::durable {
 
 namespace {
 
-// The default for 0. Returns false if the value is out of range.
+// Replaces 0 by the default. Returns false if the value is out of range.
 template <class Value> bool choose(Value given, Value by_default, Value least, Value most, Value &chosen) {
     chosen = given != 0 ? given : by_default;
     return chosen >= least && chosen <= most;

@@ -1,4 +1,4 @@
-// The options of tw_durable_open with their defaults, and what all parts of one tw_durable share.
+// The options of tw_durable_open with their defaults, shared by all parts of one tw_durable.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace tickwheel::durable {
 struct settings {
     std::string name;
     std::int64_t lease_ns, horizon_ns;
-    std::int64_t poll_ns;  // 0: as the database tells of new jobs or not
+    std::int64_t poll_ns;  // 0: depends on whether the database notifies of new jobs
     std::uint32_t hold;
     unsigned threads;
     tw_workers *workers;
@@ -19,7 +19,7 @@ struct settings {
     void *on_event_arg;
 };
 
-// The local steady clock: time since the system started, or the runtime's on virtual time.
+// The local steady clock: time since boot, or the runtime's time on virtual time.
 struct local_clock {
     tw_runtime *virtual_time;  // null: the system's
 

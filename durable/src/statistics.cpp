@@ -1,4 +1,4 @@
-// What this process tells of itself: the functions of durable.h under "seeing". They do not ask the database.
+// Statistics of this process: the functions of durable.h under "seeing". They do not ask the database.
 #include <algorithm>
 #include <cerrno>
 #include <cinttypes>
@@ -39,17 +39,17 @@ tw_durable_counts look_at(const tw_durable &durable) {
     now.clock_uncertainty_ns = durable.its_clock.is_known() ? durable.its_clock.uncertainty() : -1;
     if (durable.member == nullptr)
         return now;
-    const member &it = *durable.member;
-    const claimed_jobs::census held = it.jobs.count();
+    const member &own = *durable.member;
+    const claimed_jobs::census held = own.jobs.count();
     now.held = held.held;
     now.running = held.running;
     now.unsettled = held.unsettled;
-    now.connected = it.membership.is_connected() ? 1 : 0;
-    const trouble found = it.troubles.now();
+    now.connected = own.membership.is_connected() ? 1 : 0;
+    const trouble found = own.troubles.now();
     now.error = found.error;
     static_assert(sizeof now.why == sizeof found.why);
     std::memcpy(now.why, found.why, sizeof now.why);
-    now.lease_ns = it.lease.remaining(it.lease.member().id, durable.clock.now());
+    now.lease_ns = own.lease.remaining(own.lease.member().id, durable.clock.now());
     return now;
 }
 
@@ -57,7 +57,7 @@ class page {
   public:
     page(tw_text *write, void *arg) : write_(write), arg_(arg) {}
 
-    // A piece of less than 256 characters; what is longer is cut.
+    // Prints a piece of less than 256 characters; cuts a longer one.
     // NOLINTNEXTLINE(cert-dcl50-cpp): the compiler checks its arguments
     [[gnu::format(printf, 2, 3)]] void print(const char *format, ...) {
         char text[256];
@@ -68,7 +68,8 @@ class page {
         put({text, static_cast<std::size_t>(std::clamp<int>(size, 0, sizeof text - 1))});
     }
 
-    // A text of others: what would move the cursor of a terminal is shown as a question mark.
+    // Prints a text from elsewhere, with a question mark for each character that would move a terminal's
+    // cursor.
     void print_text(std::string text) {
         for (char &c : text)
             if (static_cast<unsigned char>(c) < ' ' || c == 0x7f)
@@ -147,9 +148,9 @@ void print_jobs(const tw_durable &durable, page &out) {
     std::sort(all.begin(), all.end(), [](const auto &a, const auto &b) { return a.ready_ns < b.ready_ns; });
     const std::int64_t now = durable.its_clock.at(durable.clock.now());
     out.print("\n%12s  %-10s  %20s  %s\n", "ready in ms", "stage", "token", "kind and key");
-    for (const claimed_jobs::sketch &it : all) {
-        out.print("%12.1f  %-10s  %20" PRId64 "  ", in_ms(it.ready_ns - now), name_of(it.at), it.token);
-        out.print_text(it.kind + "  " + it.key);
+    for (const claimed_jobs::sketch &job : all) {
+        out.print("%12.1f  %-10s  %20" PRId64 "  ", in_ms(job.ready_ns - now), name_of(job.at), job.token);
+        out.print_text(job.kind + "  " + job.key);
         out.print("\n");
     }
 }

@@ -1,4 +1,4 @@
-// What keeps this process from its work with the database, as its agents find. The membership tells the user.
+// The errors of the membership and the dispatcher. The membership reports them to the user.
 #pragma once
 
 #include <mutex>
@@ -16,8 +16,8 @@ struct trouble {
 
 class troubles {
   public:
-    // Notes how the last step of an agent went: 0, or an error that this thread has noted. Returns true if
-    // that is another one than before.
+    // Notes the result of an agent's last step: 0, or an error that this thread has noted. Returns true if
+    // the result has changed.
     bool note(agent_name by, int error) {
         const std::lock_guard hold(mutex_);
         trouble &its = by == agent_name::membership ? of_membership_ : of_dispatcher_;
@@ -30,7 +30,7 @@ class troubles {
         return is_other;
     }
 
-    // That of the membership, or else of the dispatcher. If there is none, `why` is that of the latest.
+    // The membership's trouble, otherwise the dispatcher's. If neither has one, `why` is that of the latest.
     trouble now() const {
         const std::lock_guard hold(mutex_);
         return of_membership_.error != 0   ? of_membership_

@@ -1,4 +1,4 @@
-// Opening, closing and handling: the functions of durable.h that are about this process.
+// Open, close and handle: the functions of durable.h that concern this process.
 #include "tw_durable.hpp"
 
 #include <unistd.h>
@@ -18,9 +18,9 @@ namespace tickwheel::durable {
 
 namespace {
 
-database with_timeout(database it, std::int64_t longest_ns) {
-    it.timeout_ns = std::min(it.timeout_ns, longest_ns);
-    return it;
+database with_timeout(database to, std::int64_t longest_ns) {
+    to.timeout_ns = std::min(to.timeout_ns, longest_ns);
+    return to;
 }
 
 }  // namespace
@@ -48,16 +48,16 @@ int member::start(tw_runtime *rt) {
     return dispatcher_loop->start("durable-starts");
 }
 
-// The loops' timers are among `rounds`.
+// The loops' timers belong to `rounds`, so the loops go first.
 member::~member() {
     membership_loop.reset();
     dispatcher_loop.reset();
     tw_handles_free(rounds);
 }
 
-// First nothing is started any more, then the handlers end, and then there are no more answers.
+// First the dispatcher starts no more jobs, then the handlers end, and then there are no more answers.
 std::size_t member::end() {
-    const std::uint64_t lost = jobs.lost_answers();  // before
+    const std::uint64_t lost = jobs.lost_answers();  // before this call
     if (dispatcher_loop != nullptr)
         dispatcher_loop->stop();
     jobs.end();
@@ -85,62 +85,62 @@ const tw_store *store_for(const char *address, const tw_durable_options &options
     return options.store != nullptr ? options.store : tw_store_for(address);
 }
 
-int fill_in(tw_durable &it, tw_runtime *rt, const char *address, const tw_durable_options &options) {
+int fill_in(tw_durable &durable, tw_runtime *rt, const char *address, const tw_durable_options &options) {
     const char *const schema = options.schema != nullptr ? options.schema : "tickwheel";
     if (const int error = check_schema(schema); error != 0)
         return error;
-    if (const int error = complete(options, it.settings); error != 0)
+    if (const int error = complete(options, durable.settings); error != 0)
         return error;
     const std::int64_t timeout =
-        options.timeout_ns != 0 ? options.timeout_ns : std::min(5 * TW_SECOND, it.settings.lease_ns);
+        options.timeout_ns != 0 ? options.timeout_ns : std::min(5 * TW_SECOND, durable.settings.lease_ns);
     if (timeout < 10 * TW_MILLISECOND || timeout > 60 * TW_SECOND)
         return refuse(-EINVAL, "the timeout is shorter than 10 ms, or longer than 1 min");
-    if (rt != nullptr && timeout > it.settings.lease_ns)
+    if (rt != nullptr && timeout > durable.settings.lease_ns)
         return refuse(-EINVAL, "the lease is shorter than the timeout");
-    if (it.settings.single_thread && rt == nullptr)
+    if (durable.settings.single_thread && rt == nullptr)
         return refuse(-EINVAL, "`single_thread` needs a runtime");
     const tw_store *const store = store_for(address, options);
     if (store == nullptr)
         return refuse(-EOPNOTSUPP, addresses_of_this_build());
-    it.clock.virtual_time = it.settings.single_thread ? rt : nullptr;
-    it.database = {store,
-                   address,
-                   schema,
-                   timeout,
-                   options.must_exist != 0,
-                   [](void *clock) { return static_cast<local_clock *>(clock)->now(); },
-                   &it.clock,
-                   it.settings.single_thread};
+    durable.clock.virtual_time = durable.settings.single_thread ? rt : nullptr;
+    durable.database = {store,
+                        address,
+                        schema,
+                        timeout,
+                        options.must_exist != 0,
+                        [](void *clock) { return static_cast<local_clock *>(clock)->now(); },
+                        &durable.clock,
+                        durable.settings.single_thread};
     return 0;
 }
 
 int open(tw_durable **durable, tw_runtime *rt, const char *address, const tw_durable_options &options) {
-    auto it = std::make_unique<tw_durable>();
-    if (const int error = fill_in(*it, rt, address, options); error != 0)
+    auto made = std::make_unique<tw_durable>();
+    if (const int error = fill_in(*made, rt, address, options); error != 0)
         return error;
-    if (const int error = it->put_queue.open(); error != 0)
+    if (const int error = made->put_queue.open(); error != 0)
         return error;
     if (rt != nullptr) {
-        it->member =
-            std::make_unique<member>(it->database, it->settings, it->clock, it->its_clock, it->counts);
-        it->put_queue.serve(it->member->lease);
-        if (const int error = it->member->start(rt); error != 0) {
-            it->member->end();
+        made->member = std::make_unique<member>(made->database, made->settings, made->clock, made->its_clock,
+                                                made->counts);
+        made->put_queue.serve(made->member->lease);
+        if (const int error = made->member->start(rt); error != 0) {
+            made->member->end();
             return refuse(error, tw_explain(error));
         }
     }
-    *durable = it.release();
+    *durable = made.release();
     return 0;
 }
 
-// In the child of a fork: threads that held locks or waited for something are not there to let go of it. So
-// what has locks and threads is left as it is.
-void leave_to_parent(tw_durable &it) {
-    it.put_queue.abandon();
-    if (it.member == nullptr)
+// In the child of a fork the threads that held locks, or waited, do not exist and never release them. So this
+// leaves everything with locks and threads as it is.
+void leave_to_parent(tw_durable &durable) {
+    durable.put_queue.abandon();
+    if (durable.member == nullptr)
         return;
-    it.member->membership.abandon();
-    it.member->dispatcher.abandon();
+    durable.member->membership.abandon();
+    durable.member->dispatcher.abandon();
 }
 
 int complete_retries(const tw_durable_retries *given, tw_durable_retries &all) {
@@ -205,10 +205,10 @@ TW_API int tw_durable_handle(tw_durable *durable, const char *kind, tw_durable_h
     if (durable->member == nullptr)
         return refuse(-EPERM, "the connection was opened without a runtime");
     return guarded([&] {
-        handling it = {kind, fn, arg, {}};
-        if (const int error = complete_retries(retries, it.retries); error != 0)
+        handling added = {kind, fn, arg, {}};
+        if (const int error = complete_retries(retries, added.retries); error != 0)
             return error;
-        if (durable->member->membership.handle(std::move(it)) != 0)
+        if (durable->member->membership.handle(std::move(added)) != 0)
             return refuse(-EEXIST, "this kind has a handler");
         durable->member->membership_loop->ring();
         return 0;

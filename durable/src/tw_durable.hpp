@@ -1,4 +1,4 @@
-// What is behind a tw_durable.
+// The object behind a tw_durable.
 #pragma once
 
 #include <sys/types.h>
@@ -22,11 +22,11 @@ struct member {
     tickwheel::durable::lease lease;
     claimed_jobs jobs;
     tickwheel::durable::troubles troubles;
-    database for_membership;  // with a timeout that leaves time to renew the lease
+    database for_membership;  // its timeout leaves time to renew the lease
     tickwheel::durable::membership membership;
-    database for_dispatcher;  // with a shorter one: ready jobs do not wait for a hung server
+    database for_dispatcher;  // its timeout is shorter: ready jobs do not wait for a hung server
     tickwheel::durable::dispatcher dispatcher;
-    tw_handles *rounds = nullptr;  // if all is done on one thread
+    tw_handles *rounds = nullptr;  // null unless everything runs on one thread
     std::unique_ptr<agent_loop> membership_loop, dispatcher_loop;
 
     member(const database &to, const settings &settings, const local_clock &local, database_clock &database,
@@ -36,7 +36,7 @@ struct member {
     ~member();
 
     int start(tw_runtime *rt);
-    std::size_t end();  // returns how many answers have not reached the database
+    std::size_t end();  // returns how many answers did not reach the database
 };
 
 }  // namespace tickwheel::durable
@@ -59,7 +59,7 @@ namespace tickwheel::durable {
 // 0, -EINVAL or -ECHILD, with a note of why.
 int check_usable(const tw_durable *durable);
 
-// Asks the database what time it is, and returns that or an error.
+// Asks the database for the time, and returns it or an error.
 std::int64_t read_clock(tw_durable &durable);
 
 }  // namespace tickwheel::durable

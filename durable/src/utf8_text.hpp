@@ -1,4 +1,4 @@
-// UTF-8: what the databases accept as a text.
+// UTF-8, the only encoding of texts that the databases accept.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-// Which store an address belongs to. TW_WITH_SQLITE and TW_WITH_POSTGRES say what this build has.
+// Chooses the store of an address. TW_WITH_SQLITE and TW_WITH_POSTGRES are defined if this build has that
+// store.
 #include <cstring>
 
 #include "src/guard.hpp"

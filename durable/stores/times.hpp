@@ -1,4 +1,4 @@
-// The arithmetic of times that the stores share: whole microseconds, as nanoseconds, within the range that
+// Arithmetic of times for all stores: whole microseconds, as nanoseconds, within the range that
 // durable_store.h gives.
 #pragma once
 
@@ -11,13 +11,13 @@ namespace tickwheel::durable {
 
 inline constexpr std::int64_t microsecond = 1000;
 
-// Those who listen are told of jobs that are ready within this time. Members look at the database more often
+// A store notifies listeners of jobs that are ready within this time. Members look at the database more often
 // than that by themselves.
 inline constexpr std::int64_t told_within = 60 * INT64_C(1000000000);
 
 constexpr std::int64_t microsecond_before(std::int64_t ns) { return ns - ns % microsecond; }
 
-// A clock reading plus a span of time, rounded up.
+// A clock reading plus a time span, rounded up.
 constexpr std::int64_t time_after(std::int64_t now, std::int64_t span) {
     if (span >= TW_STORE_TIME_MAX - now)
         return TW_STORE_TIME_MAX;
@@ -25,12 +25,12 @@ constexpr std::int64_t time_after(std::int64_t now, std::int64_t span) {
     return microsecond_before(sum + microsecond - 1);
 }
 
-// When a job is due that is put now.
+// The due time of a job that is put now.
 constexpr std::int64_t due_time(const tw_durable_job &job, std::int64_t now) {
     return job.absolute != 0 ? time_after(0, job.due_ns) : time_after(now, job.due_ns);
 }
 
-// When a job is ready that is settled now.
+// The ready time of a job that is settled now.
 constexpr std::int64_t ready_time(const tw_store_outcome &outcome, std::int64_t now) {
     return time_after(outcome.ready_is_delay != 0 ? now : 0, outcome.ready_ns);
 }

@@ -1,4 +1,4 @@
-// What is thrown if the command line is wrong: a text for the user.
+// The exception for a wrong command line: its text is for the user.
 #pragma once
 
 #include <stdexcept>

@@ -1,4 +1,4 @@
-// See options.hpp.
+// See command_line.hpp.
 #include "command_line.hpp"
 
 #include <algorithm>
@@ -52,7 +52,7 @@ namespace {
 
 struct verb_rule {
     std::string_view name;
-    std::size_t least, most;  // of names behind it
+    std::size_t least, most;  // number of names after the verb
 };
 constexpr verb_rule verbs[] = {{"list", 0, 1},   {"count", 0, 1},   {"get", 2, 2},  {"put", 2, 2},
                                {"remove", 2, 2}, {"requeue", 0, 2}, {"watch", 0, 1}};
@@ -106,7 +106,7 @@ std::int64_t read_seconds(text word) {
 
 struct option_rule {
     std::string_view name;
-    unsigned verbs;  // that take it
+    unsigned verbs;  // that take this option
     bool has_value;
     void (*set)(options &, text value);
 };
@@ -135,7 +135,7 @@ constexpr option_rule rules[] = {
     {"--once", of(verb::watch), false, [](options &o, text) { o.once = true; }},
 };
 
-// The words, sorted into options, each with its value, and the others.
+// The words, sorted into options with their values, and other words.
 struct sorted_words {
     struct given {
         const option_rule *rule;

@@ -10,7 +10,7 @@
 
 namespace tickwheel::jobs {
 
-// In the order of `verbs` in options.cpp.
+// In the order of `verbs` in command_line.cpp.
 enum class verb { list, count, get, put, remove, requeue, watch };
 
 struct options {
@@ -25,20 +25,20 @@ struct options {
     std::optional<std::size_t> limit;
     bool json = false;
 
-    // Of a put.
+    // For put.
     std::optional<std::int64_t> in_ns, at_ns, every_ns, grace_ns;
     std::optional<std::string> cron, zone, payload, payload_file;
     tw_durable_missed missed = TW_DURABLE_COALESCE;
     bool keep = false;
 
-    // Of a watch.
+    // For watch.
     std::int64_t every_look_ns = TW_SECOND;
     bool once = false;
 };
 
 extern const char help[];
 
-// Words behind the program's name. Throws bad_usage. Asks the environment for what is not among them.
+// Reads the words after the program's name; missing values come from the environment. Throws bad_usage.
 options read_options(const std::vector<std::string> &words);
 
 }  // namespace tickwheel::jobs

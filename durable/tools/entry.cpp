@@ -11,7 +11,7 @@ namespace tickwheel::jobs {
 
 namespace {
 
-constexpr std::size_t widest_payload = 60;  // in a table; all of it is shown with one job
+constexpr std::size_t widest_payload = 60;  // in a table; `get` shows all of the payload
 
 const char *name_of(tw_durable_missed missed) {
     return missed == TW_DURABLE_BURST ? "burst" : missed == TW_DURABLE_SKIP ? "skip" : "coalesce";
@@ -23,7 +23,7 @@ std::string_view payload_of(const tw_durable_job &job) {
     return job.size != 0 ? std::string_view(static_cast<const char *>(job.payload), job.size) : "";
 }
 
-// At most so many bytes, which end with a whole character.
+// At most `most` bytes, cut after a whole character.
 std::string_view beginning(std::string_view bytes, std::size_t most) {
     if (bytes.size() <= most)
         return bytes;
@@ -32,7 +32,7 @@ std::string_view beginning(std::string_view bytes, std::size_t most) {
     return bytes.substr(0, most);
 }
 
-// A column of it; no more than can be seen is looked at.
+// The payload for a table cell. Reads no more bytes than can be seen.
 std::string short_payload(std::string_view bytes, std::size_t most) {
     const std::string_view first = beginning(bytes, most);
     return cut(plain_payload(first) + (first.size() < bytes.size() ? "..." : ""), most);
@@ -46,7 +46,7 @@ std::string schedule_of(const tw_durable_job &job) {
     return plain(job.cron) + (job.zone != nullptr ? " " + plain(job.zone) : "");
 }
 
-// When it can fire; a job that has failed does not wait for that.
+// When the job can fire; a failed job does not wait for that.
 std::string when(const tw_durable_entry &entry, std::int64_t now_ns) {
     return relative(entry.ready_ns, now_ns, entry.state == TW_DURABLE_FAILED ? "ago" : "late");
 }
@@ -60,7 +60,7 @@ std::string line(const char *name, const std::string &text) {
 
 std::string json_or_null(const char *text) { return text != nullptr ? json(text) : "null"; }
 
-// In seconds, with all the digits that the database keeps.
+// In seconds, with all digits that the database stores.
 std::string json_seconds(std::int64_t ns) {
     const std::string digits = std::to_string(ns / 1000 % 1'000'000);
     return std::to_string(ns / TW_SECOND) + '.' + std::string(6 - digits.size(), '0') + digits;

@@ -1,5 +1,5 @@
-// tickwheel-jobs: the durable timers in a database, from a command line. It has no runtime and handles no
-// jobs.
+// tickwheel-jobs: shows and changes the durable timers of a database from a command line. It has no runtime
+// and handles no jobs.
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -48,7 +48,7 @@ int say(int end, const std::string &why) {
 int guarded(const std::vector<std::string> &words) {
     try {
         const int end = run(read_options(words));
-        // A full disk, or a reader that has gone.
+        // The disk is full, or the reader has gone.
         if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
             return say(database_failed, std::strerror(errno));
         return end;

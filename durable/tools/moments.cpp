@@ -1,4 +1,4 @@
-// See times.hpp.
+// See moments.hpp.
 #include "moments.hpp"
 
 #include <charconv>
@@ -26,7 +26,7 @@ constexpr unit units[] = {{"d", d}, {"h", h}, {"min", min}, {"s", s}, {"ms", ms}
     throw bad_usage(std::string(option) + " " + plain(text) + ": " + why);
 }
 
-// Takes a word of such characters off the front.
+// Takes the leading characters for which `is_one` is true off the text.
 std::string_view take(std::string_view &text, bool (*is_one)(char)) {
     std::size_t size = 0;
     while (size < text.size() && is_one(text[size]))
@@ -45,12 +45,12 @@ const unit *unit_named(std::string_view name) {
     return nullptr;
 }
 
-// The parts of a time, in the order in which it is written.
+// Reads the parts of a time in the order in which they are written.
 class time_reader {
   public:
     time_reader(std::string_view option, std::string_view text) : option_(option), text_(text), rest_(text) {}
 
-    // Exactly so many digits.
+    // Reads exactly `digits` digits.
     int number(std::size_t digits, int least, int most) {
         const std::string_view word = rest_.substr(0, digits);
         int value = -1;

@@ -1,5 +1,5 @@
-// The database, by the functions of durable.h. Unexpected errors are thrown: bad_usage if the words of the
-// command line are wrong, database_error if the database has failed.
+// Accesses the database through durable.h. Throws bad_usage if the command line is wrong, and database_error
+// if the database has failed.
 #pragma once
 
 #include <cerrno>
@@ -27,15 +27,15 @@ inline std::int64_t check(std::int64_t result) {
     return result;
 }
 
-// Opens the database for as long as it lives. Only a put makes one that is not there.
+// Keeps the database open during its lifetime. Only a put creates a missing database.
 class connection {
   public:
     explicit connection(const options &o) {
         tw_durable_options c = {};
-        c.must_exist = o.what != verb::put ? 1 : 0;  // a misspelt name is not a database without jobs
+        c.must_exist = o.what != verb::put ? 1 : 0;  // so that a misspelt name is an error
         c.schema = o.schema ? o.schema->c_str() : nullptr;
         const int error = tw_durable_open(&durable_, nullptr, o.database->c_str(), &c);
-        if (error == -EINVAL || error == -EOPNOTSUPP)  // of the address
+        if (error == -EINVAL || error == -EOPNOTSUPP)  // the address is wrong
             throw bad_usage(plain(tw_durable_explain(error)));
         check(error);
     }
@@ -46,11 +46,11 @@ class connection {
     tw_durable *get() const { return durable_; }
     std::int64_t now() const { return check(tw_durable_now(durable_)); }
 
-    // Calls each(entry) on the jobs that the filter selects.
+    // Calls each(entry) for the jobs that the filter selects.
     template <class Each> void list(const tw_durable_filter &filter, Each each) const {
         check(tw_durable_list(durable_, &filter, visit<Each>, &each));
     }
-    // False if there is no such job.
+    // Returns false if there is no such job.
     template <class Each> bool find(const std::string &kind, const std::string &key, Each each) const {
         const int result = tw_durable_get(durable_, kind.c_str(), key.c_str(), visit<Each>, &each);
         return result != -ENOENT && check(result) == 0;

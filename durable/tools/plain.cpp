@@ -16,8 +16,8 @@ struct span {
     std::uint32_t first, last;
 };
 
-// Controls, what turns the direction of writing, line separators, and what takes no room without being a part
-// of the character before.
+// Control characters, characters that change the writing direction, line separators, and invisible characters
+// that are not part of the character before them.
 constexpr span unseen[] = {{0x0, 0x1F},       {0x7F, 0x9F},     {0xAD, 0xAD},     {0x61C, 0x61C},
                            {0x180E, 0x180E},  {0x200B, 0x200F}, {0x2028, 0x202E}, {0x2060, 0x206F},
                            {0xFEFF, 0xFEFF},  {0xFFF0, 0xFFFB}, {0xFFFE, 0xFFFF}, {0x1D173, 0x1D17A},
@@ -33,16 +33,16 @@ template <std::size_t Count> bool is_in(const span (&spans)[Count], std::uint32_
                        [code](const span &each) { return code >= each.first && code <= each.last; });
 }
 
-// One character of a text; a byte that belongs to none is one by itself, and is not good.
+// One character of a text. A byte outside of any character counts as one that is not good.
 struct character {
     std::string_view bytes;
     std::uint32_t code;
     bool is_good;
 };
 
-// Calls each(character) for all of a text, until it returns false.
+// Calls each(character) for every character of a text, until `each` returns false.
 template <class Each> void walk(std::string_view text, Each each) {
-    const std::string whole(text);  // ends with a zero byte, which no character goes beyond
+    const std::string whole(text);  // the final zero byte stops an incomplete character
     for (std::size_t at = 0; at < whole.size();) {
         const unsigned found = base::length_of_character(whole.c_str() + at);
         const std::size_t length = found != 0 ? found : 1;
@@ -62,12 +62,12 @@ std::string print_code(const char *format, std::uint32_t code) {
     return text;
 }
 
-std::string escape_of(const character &it) {
-    if (it.is_good && it.code == '\n')
+std::string escape_of(const character &c) {
+    if (c.is_good && c.code == '\n')
         return "\\n";
-    if (it.is_good && it.code == '\t')
+    if (c.is_good && c.code == '\t')
         return "\\t";
-    return print_code(it.is_good && it.code >= 0x80 ? "\\u{%x}" : "\\x%02x", it.code);
+    return print_code(c.is_good && c.code >= 0x80 ? "\\u{%x}" : "\\x%02x", c.code);
 }
 
 std::string json_escape_of(std::uint32_t code) {
@@ -77,21 +77,21 @@ std::string json_escape_of(std::uint32_t code) {
     return print_code("\\u%04x", 0xD800 + (code >> 10)) + print_code("\\u%04x", 0xDC00 + (code & 0x3FF));
 }
 
-std::size_t width_of(const character &it) {
-    return is_in(combining, it.code) ? 0 : is_in(wide, it.code) ? 2 : 1;
+std::size_t width_of(const character &c) {
+    return is_in(combining, c.code) ? 0 : is_in(wide, c.code) ? 2 : 1;
 }
 
 }  // namespace
 
 std::string plain(std::string_view text) {
     std::string all;
-    walk(text, [&](const character &it) {
-        if (it.is_good && it.code == '\\')
+    walk(text, [&](const character &c) {
+        if (c.is_good && c.code == '\\')
             all += "\\\\";
-        else if (!it.is_good || is_in(unseen, it.code))
-            all += escape_of(it);
+        else if (!c.is_good || is_in(unseen, c.code))
+            all += escape_of(c);
         else
-            all += it.bytes;
+            all += c.bytes;
         return true;
     });
     return all;
@@ -99,8 +99,8 @@ std::string plain(std::string_view text) {
 
 std::string plain_payload(std::string_view bytes) {
     bool is_text = true;
-    walk(bytes, [&](const character &it) {
-        is_text = it.is_good && (it.code == '\n' || it.code == '\t' || !is_in(unseen, it.code));
+    walk(bytes, [&](const character &c) {
+        is_text = c.is_good && (c.code == '\n' || c.code == '\t' || !is_in(unseen, c.code));
         return is_text;
     });
     return is_text ? '"' + plain(bytes) + '"' : "0x" + hex(bytes);
@@ -108,15 +108,15 @@ std::string plain_payload(std::string_view bytes) {
 
 std::string json(std::string_view text) {
     std::string all = "\"";
-    walk(text, [&](const character &it) {
-        if (!it.is_good)
+    walk(text, [&](const character &c) {
+        if (!c.is_good)
             all += "\\ufffd";
-        else if (it.code == '"' || it.code == '\\')
-            all.append("\\").append(it.bytes);
-        else if (is_in(unseen, it.code))
-            all += json_escape_of(it.code);
+        else if (c.code == '"' || c.code == '\\')
+            all.append("\\").append(c.bytes);
+        else if (is_in(unseen, c.code))
+            all += json_escape_of(c.code);
         else
-            all += it.bytes;
+            all += c.bytes;
         return true;
     });
     return all + '"';
@@ -124,7 +124,7 @@ std::string json(std::string_view text) {
 
 bool is_utf8(std::string_view text) {
     bool is_good = true;
-    walk(text, [&](const character &it) { return is_good = it.is_good; });
+    walk(text, [&](const character &c) { return is_good = c.is_good; });
     return is_good;
 }
 
@@ -140,8 +140,8 @@ std::string hex(std::string_view bytes) {
 
 std::size_t width_of(std::string_view plain) {
     std::size_t width = 0;
-    walk(plain, [&](const character &it) {
-        width += width_of(it);
+    walk(plain, [&](const character &c) {
+        width += width_of(c);
         return true;
     });
     return width;
@@ -152,11 +152,11 @@ std::string cut(const std::string &plain, std::size_t columns) {
         return plain;
     const std::string_view mark = std::string_view("...").substr(0, columns);
     std::size_t width = mark.size(), size = 0;
-    walk(plain, [&](const character &it) {
-        width += width_of(it);
+    walk(plain, [&](const character &c) {
+        width += width_of(c);
         if (width > columns)
             return false;
-        size += it.bytes.size();
+        size += c.bytes.size();
         return true;
     });
     return plain.substr(0, size).append(mark);

@@ -30,7 +30,7 @@ void end_by_signals() {
     action.sa_handler = [](int) { is_told_to_end = 1; };
     for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT})
         ::sigaction(signal, &action, nullptr);
-    action.sa_handler = [](int) {};  // only so that it ends a wait
+    action.sa_handler = [](int) {};  // does nothing; the signal only ends a wait
     ::sigaction(SIGWINCH, &action, nullptr);
 }
 

@@ -1,4 +1,4 @@
-// The terminal of a program that draws all of it again and again.
+// The terminal for a program that redraws all of it repeatedly.
 #pragma once
 
 #include <termios.h>
@@ -9,14 +9,14 @@
 
 namespace tickwheel::jobs {
 
-// Has signals that end a program end its waits instead.
+// Makes the signals that end a program end its waits instead.
 void end_by_signals();
 
-// Waits. False if a signal has come that ends the program, or `keys` are watched and the user has typed q.
-// Ends early if the size of the terminal changes.
+// Waits. Returns false if a terminating signal has come, or if `keys` is true and the user has typed q. Ends
+// early if the size of the terminal changes.
 bool wait(std::int64_t ns, bool keys);
 
-// The other screen, without a cursor and without what is typed; and back again at the end.
+// Shows the terminal's alternate screen, without a cursor and without echo; restores the terminal at the end.
 class screen {
   public:
     screen();
@@ -24,10 +24,10 @@ class screen {
     screen(const screen &) = delete;
     screen &operator=(const screen &) = delete;
 
-    // How many lines there is room for.
+    // How many lines fit.
     static unsigned rows();
 
-    // Lines that do not fit are cut.
+    // Cuts lines that do not fit.
     static void draw(const std::vector<std::string> &lines);
 
     bool has_keys() const { return has_keys_; }

@@ -1,5 +1,4 @@
-// A table of texts, in columns that are as wide as what stands in them. A column in which nothing stands is
-// left out.
+// A table of texts, in columns as wide as their widest cell. A column without content is left out.
 #pragma once
 
 #include <string>
@@ -11,10 +10,10 @@ class table {
   public:
     explicit table(std::vector<std::string> heads) : heads_(std::move(heads)) {}
 
-    // Plain texts, as many as there are heads.
+    // Plain texts, one for each head.
     void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
 
-    // The head and the rows; none if there are no rows.
+    // The heads and the rows; empty if there are no rows.
     std::vector<std::string> lines() const;
 
   private:

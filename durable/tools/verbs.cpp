@@ -1,4 +1,4 @@
-// See verbs.hpp. watch has a file of its own.
+// See verbs.hpp. watch has its own file.
 #include "verbs.hpp"
 
 #include <unistd.h>
@@ -21,7 +21,7 @@ namespace tickwheel::jobs {
 
 namespace {
 
-constexpr std::size_t most_rows = 1000;         // of a table, unless the user says otherwise
+constexpr std::size_t most_rows = 1000;         // of a table; the user can change it
 constexpr std::size_t widest_at_terminal = 40;  // of a cell
 
 tw_durable_filter filter_of(const options &o) {
@@ -82,7 +82,7 @@ std::string read_payload(const std::string &path) {
 
 const char *text_of(const std::optional<std::string> &text) { return text ? text->c_str() : nullptr; }
 
-// Points to what is in `o` and `payload`.
+// The result points into `o` and `payload`.
 tw_durable_job job_of(const options &o, const std::string &payload) {
     tw_durable_job job = {};
     job.kind = o.kind->c_str();
@@ -99,7 +99,7 @@ tw_durable_job job_of(const options &o, const std::string &payload) {
     return job;
 }
 
-// A database that has no jobs, keeps none and takes all.
+// A database that has no jobs, stores none and accepts all.
 tw_store nothing() {
     tw_store store = {};
     store.scheme = "nothing";
@@ -116,9 +116,9 @@ tw_store nothing() {
 
 }  // namespace
 
-// The library refuses malformed names, times and schedules before it asks a database, so a database that
-// takes all shows whether the words are right. What the user's database refuses afterwards is an error of
-// that database.
+// The library rejects malformed names, times and schedules before it asks a database. So a database that
+// accepts everything shows whether the words are right. If the user's database then rejects them, that is a
+// database error.
 void check_words(const options &o, const tw_durable_job *job) {
     tw_durable_options c = {};
     c.schema = text_of(o.schema);

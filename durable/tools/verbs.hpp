@@ -1,4 +1,4 @@
-// What the verbs do. Each returns what the program ends with.
+// Carries out the verbs. Each function returns the program's exit status.
 #pragma once
 
 #include <tickwheel/durable.h>
@@ -9,8 +9,8 @@ namespace tickwheel::jobs {
 
 enum ending { all_is_well = 0, database_failed = 1, usage_is_bad = 2, no_such_job = 3 };
 
-// Throws bad_usage if the library takes none of these words, in the job or else in the options, for any
-// database.
+// Throws bad_usage if the library rejects these words for every database: the job, or without a job the
+// options.
 void check_words(const options &o, const tw_durable_job *job);
 
 int list(const options &o);

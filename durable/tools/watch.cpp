@@ -1,4 +1,4 @@
-// The verb watch: what happens in a database, again and again.
+// The verb watch: shows the state of a database repeatedly.
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,14 +21,14 @@ namespace tickwheel::jobs {
 
 namespace {
 
-constexpr std::size_t most_rows = 200;  // of what is in hand, and of what has failed
+constexpr std::size_t most_rows = 200;  // of jobs in hand, and of failed jobs
 constexpr std::size_t widest = 30;      // of a cell
 constexpr tw_durable_state each_state[] = {TW_DURABLE_PENDING, TW_DURABLE_HELD, TW_DURABLE_STARTED,
                                            TW_DURABLE_FAILED};
 
 using lines = std::vector<std::string>;
 
-// One look at the database.
+// Looks at the database once.
 class look {
   public:
     look(const connection &to, const options &o) : to_(to), kind_(o.kind ? o.kind->c_str() : nullptr) {
@@ -37,7 +37,7 @@ class look {
             counts_[state] = count(state);
     }
 
-    // What failed last would be lost below what is in hand, so each has half of the room.
+    // Recently failed jobs would not fit below the jobs in hand, so each group gets half of the room.
     lines shown(std::size_t rows) const {
         lines all = {head()};
         const std::size_t room = std::max<std::size_t>(rows, 6) - 1;
@@ -84,7 +84,7 @@ class look {
     std::map<unsigned, std::int64_t> counts_;
 };
 
-// Looks at a database that may be away for a while: then it says so, and tries again.
+// Looks at a database that may be away for a while: then reports that, and tries again.
 class looker {
   public:
     explicit looker(const options &o) : options_(o) { to_.emplace(o); }
@@ -101,7 +101,7 @@ class looker {
         return seen;
     }
 
-    // To count a million jobs takes time: the database is to have most of it for others.
+    // Counting a million jobs takes time, and most of the database's time must stay free for others.
     std::int64_t pause_ns() const { return std::max(options_.every_look_ns, 5 * took_ns_); }
 
   private:
@@ -124,20 +124,20 @@ int print_once(const options &o) {
 }
 
 int print_again_and_again(const options &o) {
-    looker it(o);
+    looker watcher(o);
     do {
-        print(it.look_for(most_rows));
+        print(watcher.look_for(most_rows));
         std::puts("");
-    } while (wait(it.pause_ns(), false) && std::ferror(stdout) == 0);
+    } while (wait(watcher.pause_ns(), false) && std::ferror(stdout) == 0);
     return all_is_well;
 }
 
 int show_live(const options &o) {
-    looker it(o);
+    looker watcher(o);
     const screen on;
     do {
-        screen::draw(it.look_for(screen::rows()));
-    } while (wait(it.pause_ns(), on.has_keys()) && std::ferror(stdout) == 0);
+        screen::draw(watcher.look_for(screen::rows()));
+    } while (wait(watcher.pause_ns(), on.has_keys()) && std::ferror(stdout) == 0);
     return all_is_well;
 }
 

@@ -6,9 +6,9 @@ namespace tickwheel::durable::postgres {
 
 namespace {
 
-// Claims look for `ready` in job_pending, which holds neither what is held nor what has failed; the two other
-// indexes are small. Each claim, start and end of a job leaves a dead row, so vacuum has to come by the
-// number of dead rows and not by their share in a table that may hold millions which nobody touches.
+// Claims search `ready` in job_pending, which contains neither held nor failed jobs; the two other indexes
+// are small. Each claim, start and end of a job leaves a dead row. So vacuum must start after a number of
+// dead rows, and not after a share of a table that may hold millions of idle rows.
 constexpr const char *tables = R"(
 -- `if not exists` asks for the right to create one even if it exists.
 do $body$ begin
@@ -55,9 +55,9 @@ create unique index job_held on $S.job (token) where holder is not null;
 create index job_failed on $S.job (kind, key) where failed;
 )";
 
-// Programs call these in transactions of their own. Each function has its own search path: otherwise it would
-// run operators and functions that another user has put into a schema of the caller's search path. An upgrade
-// replaces them all.
+// Programs call these functions in their own transactions. Each function has its own search path: otherwise
+// it would run operators and functions that another user has put into a schema of the caller's search path.
+// An upgrade replaces all functions.
 constexpr const char *functions = R"(
 create or replace function $S.check_name(name text) returns text language plpgsql stable
 set search_path = pg_catalog, pg_temp as $body$
@@ -107,15 +107,15 @@ set search_path = pg_catalog, pg_temp as $body$
 $body$;
 )";
 
-// Version 2 changed the functions alone. The store calls only `tell` of them. Its older version is safe here,
-// because session::open has set the search path of the connection.
+// Version 2 changed only the functions. The store itself calls only `tell`. The old `tell` is safe here,
+// because session::open has set the connection's search path.
 constexpr int newest = 2;
 constexpr int oldest_with_these_tables = 1;
 
-// Of all that create tables in this database, one after the other.
+// Serializes all connections that create tables in this database.
 constexpr const char *lock = "select pg_advisory_xact_lock(hashtext('tickwheel.schema'));";
 
-// 0 if there are no tables yet.
+// Stores 0 as the version if there are no tables yet.
 int read_version(session &server, const std::string &schema, int &version) {
     server.prepare_later({in_schema("select version from $S.meta", schema)});
     parameters none;
@@ -134,7 +134,7 @@ int read_version(session &server, const std::string &schema, int &version) {
     return 0;
 }
 
-// From any version that is older than the newest.
+// Upgrades from any older version.
 int change(session &server, const std::string &schema, int version) {
     std::string all = std::string("begin;") + lock + (version == 0 ? tables : "") + functions;
     all += "delete from $S.meta; insert into $S.meta values (" + std::to_string(newest) + "); commit;";
@@ -171,7 +171,7 @@ int bring_up_to_date(session &server, const std::string &schema, bool must_exist
     const int error = change(server, schema, version);
     if (error == 0)
         return 0;
-    // Another process may have been quicker.
+    // Another process may have been faster.
     const std::string why = server.why();
     server.run("rollback");
     if (read_version(server, schema, version) == 0 && version == newest)

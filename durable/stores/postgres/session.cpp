@@ -17,7 +17,7 @@ std::int64_t steady_now() {
     return now.tv_sec * std::int64_t{1'000'000'000} + now.tv_nsec;
 }
 
-// Codes of errors, or their first two letters, a class.
+// SQLSTATE codes, or their first two letters, which are a class.
 struct meaning {
     const char *code;
     int error;
@@ -32,9 +32,9 @@ constexpr meaning meanings[] = {
     {"28", -EACCES},     // authorization
     {"3D000", -ENOENT},  // no such database
     {"3F000", -EPROTO},  // no such schema
-    {"42", -EPROTO},     // a table, column or function is not there, is another, or is there already
+    {"42", -EPROTO},     // a table, column or function is missing, is different, or already exists
     {lock_not_available, -EBUSY},
-    {"57014", -EBUSY},    // cancelled, by a timeout of the server's
+    {"57014", -EBUSY},    // cancelled by the server's timeout
     {"57", -ENOTCONN},    // shut down, crashed, starting
     {"40", -EBUSY},       // deadlock, serialization
     {"08", -ENOTCONN},    // connection
@@ -50,8 +50,8 @@ int meaning_of(const char *code) {
     return -EIO;
 }
 
-// A password that holds '/' or '@' as they are ends early, and libpq takes its rest for a host, a port or a
-// database, which its errors repeat.
+// If a password contains '/' or '@' unescaped, libpq ends it there, and takes its rest for a host, a port or
+// a database, which the error texts repeat.
 bool splits_password(const char *address) {
     const char *const begin = std::strstr(address, "://");
     if (begin == nullptr)
@@ -91,7 +91,7 @@ int session::broken(int error, const char *why) {
     return error;
 }
 
-// Waits until the socket is ready, or the time is up.
+// Waits until the socket is ready or the time is up.
 int session::wait_for(short events) {
     pollfd socket = {PQsocket(connection_), events, 0};
     for (;;) {
@@ -118,8 +118,8 @@ int session::connect_in_time() {
         if (const int error = wait_for(status == PGRES_POLLING_READING ? POLLIN : POLLOUT); error != 0)
             return error;
     }
-    // libpq gives no code for an error before the connection stands. Its text is not translated here, since
-    // the locale of the messages is the server's.
+    // libpq gives no code for an error before the connection is established. Its text is not translated here,
+    // since the locale of the messages is the server's.
     why_ = without_newline(PQerrorMessage(connection_));
     if (std::strstr(why_.c_str(), "does not exist") != nullptr &&
         std::strstr(why_.c_str(), "database") != nullptr)
@@ -132,7 +132,7 @@ int session::connect_in_time() {
 }
 
 int session::open(const char *address) {
-    // The text of a parser's complaint may repeat a part of the address, and so of a password.
+    // The parser's error text may repeat a part of the address, and so of a password.
     if (!is_well_formed(address))
         return broken(-EINVAL, "the address is malformed");
 
@@ -142,7 +142,7 @@ int session::open(const char *address) {
     connection_ = PQconnectStartParams(keys, values, 1);
     if (connection_ == nullptr)
         return broken(-ENOMEM, "no memory");
-    // libpq writes them to stderr, also while it connects.
+    // libpq would write notices to stderr, also while it connects.
     PQsetNoticeProcessor(
         connection_, [](void *, const char *) {}, nullptr);
     if (PQstatus(connection_) == CONNECTION_BAD)
@@ -150,18 +150,18 @@ int session::open(const char *address) {
     if (const int error = connect_in_time(); error != 0)
         return error;
     PQsetnonblocking(connection_, 1);
-    // Only the system's operators, functions and types are found without a schema: otherwise another user
+    // Only the system's operators, functions and types are found without a schema. Otherwise another user
     // could put one into a schema of the search path, and this connection would run it.
     //
-    // Statements here take few rows by an index. Without statistics the planner may think that a table is
-    // small, and read all of it; and a plan that it has made for a small table would stay when that has
-    // grown.
+    // Statements here read few rows by an index. Without statistics the planner may assume that a table is
+    // small and read all of it, and a plan made for a small table would stay after the table has grown.
     // The server stops waiting for one lock at 70 % of the timeout, and cancels a statement at 80 %. Both
-    // come before the session stops waiting, so the caller knows that nothing has changed. The limit for a
-    // lock is the lower one so that the text of the error names the lock.
+    // come before the session stops waiting, so the caller knows that nothing has changed. The lock limit is
+    // lower so that the error text names the lock.
     //
-    // A database without an encoding has texts as they are. A row that another program inserted with a text
-    // that is not UTF-8 would make each statement that reads it fail, so here the server does not check them.
+    // A database without an encoding stores texts unchecked. A row that another program inserted with a text
+    // that is not UTF-8 would make every statement that reads it fail, so the server must not check them
+    // here.
     const char *const encoding = PQparameterStatus(connection_, "server_encoding");
     const bool has_encoding = encoding == nullptr || std::strcmp(encoding, "SQL_ASCII") != 0;
     return run(
@@ -186,7 +186,7 @@ int session::be_patient(bool patient) {
 void session::abandon() {
     if (connection_ != nullptr && PQsocket(connection_) >= 0)
         close(PQsocket(connection_));
-    connection_ = nullptr;  // PQfinish would tell the server that the parent leaves
+    connection_ = nullptr;  // PQfinish would tell the server that the parent disconnects
 }
 
 // --- calling ----------------------------------------------------------------------------
@@ -207,7 +207,7 @@ int session::send_all() {
             return 0;
         if (left < 0)
             return broken(-ENOTCONN, PQerrorMessage(connection_));
-        // The server may be sending, and not read before that has been taken from it.
+        // The server may be sending, and not read until the session has received that.
         if (const int error = wait_for(POLLIN | POLLOUT); error != 0)
             return error;
         if (PQconsumeInput(connection_) == 0)
@@ -215,7 +215,7 @@ int session::send_all() {
     }
 }
 
-// One result; `out` holds a null when there are no more.
+// Receives one result; `out` holds null after the last one.
 int session::receive_one(rows &out) {
     while (PQisBusy(connection_) != 0) {
         if (const int error = wait_for(POLLIN); error != 0)
@@ -227,7 +227,7 @@ int session::receive_one(rows &out) {
     return 0;
 }
 
-// All results of what was sent: the last one, or the first error.
+// Receives all results: stores the last one, or returns the first error.
 int session::receive(rows &out) {
     if (const int error = send_all(); error != 0)
         return error;
@@ -293,7 +293,7 @@ int session::call(std::size_t statement, parameters &with, rows &out) {
     return receive(out);
 }
 
-// What was left unread when a walk ended early.
+// Cancels the statement and drops the rows that remain unread when a walk ends early.
 int session::drop_rest() {
     PGcancel *const cancel = PQgetCancel(connection_);
     char ignored[64];

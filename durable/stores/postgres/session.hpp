@@ -1,5 +1,5 @@
-// A connection with a PostgreSQL server that never waits for longer than it was told. libpq's own calls wait
-// for as long as the network does, so everything here is sent and received by its asynchronous ones.
+// A connection to a PostgreSQL server that never waits for longer than its timeout. libpq's blocking calls
+// wait for as long as the network does, so the session uses only the asynchronous ones.
 #pragma once
 
 #include <libpq-fe.h>
@@ -23,35 +23,37 @@ class session {
     // Connects. 0 or an error of durable.h; why() explains it.
     int open(const char *address);
 
-    // Calls a statement, which is one of the texts that prepare_later was given, by its number. Returns 0 or
-    // an error of durable.h.
+    // Calls a statement by its number among the texts given to prepare_later. Returns 0 or an error of
+    // durable.h.
     int call(std::size_t statement, parameters &with, rows &out);
 
-    // The same for a result that may be large: calls each(rows, row) with one row after the other. Stops when
-    // that does not return 0, and returns it.
+    // Like `call`, for a large result: calls each(rows, row) for one row after the other. Stops when `each`
+    // does not return 0, and returns that value.
     int call_for_each(std::size_t statement, parameters &with,
                       const std::function<int(const rows &, int)> &each);
 
-    // Runs statements without parameters or results; as one transaction, if they do not say otherwise.
+    // Runs statements without parameters or results; as one transaction, unless they control transactions
+    // themselves.
     int run(const std::string &statements);
 
-    // Statements that are prepared when they are first called; instead of those before.
+    // Replaces the statements. Each is prepared at its first call.
     void prepare_later(std::vector<std::string> statements);
 
-    // Reads what has arrived, without waiting, and calls each(payload) on every notification that another
-    // connection has sent. -ENOTCONN: the server is gone.
+    // Reads the notifications that have arrived, without waiting, and calls each(payload) for every one from
+    // another connection. -ENOTCONN: the server is gone.
     int read_notifications(const std::function<void(const char *)> &each);
 
     int descriptor() const { return PQsocket(connection_); }
     const std::string &why() const { return why_; }
 
-    // The last call failed because of a lock that another transaction holds.
+    // True if the last call failed because another transaction holds a lock.
     bool met_lock() const { return met_lock_; }
 
-    // Has why() say this, of an error that another has followed or that is the caller's own.
+    // Makes why() return this text: for an error that a later one has overwritten, or for the caller's own
+    // error.
     void explain_by(std::string why) { why_ = std::move(why); }
 
-    // The answers to a long question may take many times as long.
+    // Gives long queries many times the timeout.
     int be_patient(bool patient);
 
     // In the child of a fork: closes the descriptor, and sends nothing.
@@ -77,7 +79,7 @@ class session {
     PGconn *connection_ = nullptr;
     std::vector<std::string> statements_;
     std::vector<bool> is_prepared_;
-    unsigned generation_ = 0;  // of statements: the server keeps the names of the former
+    unsigned generation_ = 0;  // of the statements; the server keeps the names of former ones
     std::string why_;
     bool met_lock_ = false;
 };

@@ -6,21 +6,22 @@ namespace tickwheel::durable::postgres {
 
 namespace {
 
-// Several jobs come as one array for each column (values.hpp).
+// A statement takes several jobs as one array per column (values.hpp).
 //
-// now() is when the transaction began, clock_timestamp() is when the row is looked at. Only the former can be
-// looked up in an index, because it does not change meanwhile. Where a lease is compared, or a time is told
-// to the caller, the latter is used.
+// now() is the start of the transaction, clock_timestamp() the moment when the row is read. Only now() can be
+// looked up in an index, because it does not change. A comparison with a lease, or a time for the caller,
+// uses clock_timestamp().
 //
-// A statement sees the tables as they were when it began; of what its own parts change it sees only what they
-// return. So changes that must see each other are statements of their own.
+// A statement sees the tables as they were when it began; of its own parts' changes it sees only the rows
+// that they return. So changes that must see each other are separate statements.
 //
-// A claim, or a put that holds, locks the row of its member (`for key share`). Those who raise its epoch or
-// declare it dead wait for that lock (`for update`), and a claim waits for them. So they see all that it
-// took, or it finds the member changed and takes nothing. Renewals wait for neither: a put may have to wait
-// for a row that another transaction has locked, and its member must stay alive meanwhile.
+// A claim, or a put that holds, locks the row of its member (`for key share`). Statements that raise the
+// member's epoch or declare it dead wait for that lock (`for update`), and a claim waits for them. So they
+// see all that the claim took, or the claim finds the member changed and takes nothing. Renewals take
+// neither lock: a put may block on a locked row, and its member must stay alive meanwhile.
 
-// $1.. one array for each field of a job; $11 whether it is to be held, and $12, $13 by whom.
+// $1.. one array for each field of a job; $11 whether to hold the job, $12 and $13 for which member and
+// epoch.
 constexpr const char *put_values = R"(
 with me as materialized (
     select id from $S.member
@@ -38,16 +39,16 @@ done as (
     from given left join me on hold
     on conflict (kind, key) do )";
 
-// Joins of two of these parts have no index, and would take time by the square of the jobs. So what is
-// returned is for the caller to put together.
+// A join of two of these parts has no index, and would take time quadratic in the number of jobs. So the
+// caller combines the returned rows.
 constexpr const char *put_result = R"(
     returning kind, key, ready, xmax <> 0 as existed, token, started, holder is not null as held),
 told as materialized (select $S.tell(kind, min(ready)) from done where not held group by kind)
 select kind, key, existed, held, token, ready, started from done where )";
 constexpr const char *put_end = " union all select null, null, null, null, null, null, null from told";
 
-// Those of a filter: $1 kind, $2 one key, $3 keys after this one, $4 states, $5 limit. The indexes of what is
-// held and of what has failed are small, and are used for those who ask for nothing else.
+// The jobs of a filter: $1 kind, $2 one key, $3 keys after this one, $4 states, $5 limit. The indexes of held
+// and of failed jobs are small, and serve queries for only those jobs.
 std::string selected(const char *only) {
     return std::string(R"(
 from $S.job left join $S.member on member.id = job.holder
@@ -69,13 +70,13 @@ std::string count(const char *only) {
 }
 
 // One locked job must not delay the rest of a batch. The first attempt waits at most `limit_ms` for a lock,
-// because a claim that comes too late for a job holds the row only for a moment. If that fails, the store
+// because a claim that comes too late for a job locks the row only for a moment. If that fails, the store
 // runs the statement again with `locked` = "skip locked". set_config stands in `me` because every part that
 // locks reads `me` first, so the limit is set before the first lock; `true` ends it with the transaction.
 //
-// A row that was updated while a statement waited has another ctid, which the snapshot of the statement
-// cannot see. So a job that a statement did not return may be locked, or may just have been: the caller asks
-// again.
+// A row that was updated while a statement waited has a new ctid, which the statement's snapshot cannot
+// see. So a job that a statement did not return may be locked, or may have been locked until just now: the
+// caller asks again.
 
 std::string with_me(const char *column, std::int64_t limit_ms) {
     return std::string("with me as materialized (select ") + column + ", set_config('lock_timeout', '" +
@@ -100,10 +101,10 @@ from given join $S.job on job.token = given.token and holder = $1::int8
 union all select 0, exists (select from me), null, clock_timestamp())";
 }
 
-// $1, $2 member, $3 tokens of jobs that end, $4.. one array for each field of the other outcomes. `what` is
-// that of tw_store_outcome_kind. Returns the tokens of the jobs that it has settled and, with the number 0,
-// whether the member may settle. Alone of all changes it does not wait for the disk: if a crash of the server
-// takes it back, the job fires again, as if the process had ended just before its answer.
+// $1, $2 member, $3 tokens of jobs that end, $4.. one array for each field of the other outcomes. `what` is a
+// tw_store_outcome_kind. Returns the tokens of the jobs that it has settled and, in row 0, whether the member
+// may settle. This is the only change that does not wait for the disk: if a server crash undoes it, the job
+// fires again, as if the process had ended just before its answer.
 std::string settle(const char *locked, std::int64_t limit_ms) {
     return with_me("id", limit_ms) + R"(
 given as materialized (
@@ -162,7 +163,7 @@ with done as (
 told as materialized (select $S.tell(kind, min(ready)) from done group by kind)
 select (select count(*) from done), (select count(*) from told))";
 
-    // Here the index of names gives the order, and a limit ends the walk.
+    // The index of names gives the order here, and a limit ends the walk.
     all[list_jobs] = R"(
 select kind, key, payload, due, ready, period, cron, zone, missed, grace, attempts, token, holder is not null, started,
     failed, member.name, error)" +
@@ -185,7 +186,7 @@ where id = $1::int8 and epoch = $2::int8 and not dead returning clock_timestamp(
 with me as materialized (select id from $S.member where id = $1::int8 and not dead for update)
 update $S.member set epoch = epoch + 1 from me where member.id = me.id returning epoch)";
 
-    // $1 member, $2 tokens of started jobs. A row that another transaction has locked is left as it was.
+    // $1 member, $2 tokens of started jobs. A row that another transaction has locked stays unmarked.
     all[list_held] = R"(
 with marked as (
     update $S.job set started = true
@@ -195,8 +196,8 @@ with marked as (
     returning token)
 select kind, key, ready, token, started or token in (select token from marked) from $S.job where holder = $1::int8)";
 
-    // $1, $2 member, $3 kinds, $4 horizon, $5 limit. A row that is locked stays where it is, so its place is
-    // enough to find it; and one scan for the places of all takes half as long as a join.
+    // $1, $2 member, $3 kinds, $4 horizon, $5 limit. A locked row does not move, so its ctid is enough to
+    // find it; and one scan for all ctids takes half as long as a join.
     all[claim_jobs] = R"(
 with me as materialized (
     select from $S.member
@@ -230,7 +231,7 @@ from unnest($3::text[]) as handled (kind), lateral (
     // $1 member, $2 tokens
     all[still_held] = "select token from $S.job where token = any ($2::int8[]) and holder = $1::int8";
 
-    // Of those who are just claiming something, the next time. Returns whether any is dead.
+    // Skips members that are just claiming; the next call declares them. Returns whether any member is dead.
     all[declare_ended] = R"(
 with ended as materialized (
     select id from $S.member where not dead and lease_end < clock_timestamp() for update skip locked),
@@ -249,8 +250,8 @@ done as (
 told as materialized (select $S.tell(kind, min(ready)) from done group by kind)
 select (select count(*) from done), (select count(*) from told))";
 
-    // $1 member. They make up one transaction: what a claim has taken meanwhile is seen by the second, which
-    // begins when the claim has ended.
+    // $1 member. The next three statements form one transaction. The second begins after every claim of this
+    // member has ended, so it sees the jobs that they took.
     all[declare_dead] = R"(
 with me as materialized (select id from $S.member where id = $1::int8 and not dead for update)
 update $S.member set dead = true from me where member.id = me.id returning true)";

@@ -14,10 +14,10 @@ enum statement : std::size_t {
     put_keeping,
     remove_job,
     requeue_failed,
-    list_jobs,  // and list_jobs + 1, + 2: of those that are held, of those that have failed
+    list_jobs,  // list_jobs + 1: only held jobs, list_jobs + 2: only failed jobs
     list_held_jobs,
     list_failed_jobs,
-    count_jobs,  // the same
+    count_jobs,  // likewise
     count_held_jobs,
     count_failed_jobs,
     join_as_member,
@@ -39,7 +39,7 @@ enum statement : std::size_t {
     statements_count
 };
 
-// In the order of the numbers. Starts and answers wait for a lock no longer than `lock_limit_ms`.
+// In the order of the enum. Starts and answers wait for a lock no longer than `lock_limit_ms`.
 std::vector<std::string> statements_for(const std::string &schema, std::int64_t lock_limit_ms);
 
 }  // namespace tickwheel::durable::postgres

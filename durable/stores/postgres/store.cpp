@@ -1,4 +1,4 @@
-// The store in PostgreSQL: durable_store.h put into statements.
+// The store in PostgreSQL: implements durable_store.h with statements.
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -26,11 +26,10 @@ using namespace postgres;
 struct postgres_connection {
     session server;
     std::string schema;
-    // For how many more statements of this kind locked jobs are passed by at once.
+    // How many more starts (or answers) skip locked jobs at once.
     unsigned starts_pass_locks = 0, answers_pass_locks = 0;
     bool listens = false;
-    std::vector<std::string>
-        kinds;  // of the last claim: what others put of further kinds is not for this member
+    std::vector<std::string> kinds;  // of the last claim; this member ignores notifications for other kinds
 
     explicit postgres_connection(const tw_store_place &place)
         : server(place.timeout_ns), schema(place.schema) {}
@@ -38,7 +37,7 @@ struct postgres_connection {
 
 postgres_connection &of(void *connection) { return *static_cast<postgres_connection *>(connection); }
 
-// Has a function of the table fail cleanly when memory is lacking.
+// Makes a function of the store table return -ENOMEM instead of throwing.
 template <class Result, class... Arguments> struct like {
     template <Result (*function)(Arguments...)> static Result call(Arguments... arguments) noexcept {
         return guarded([&] { return function(arguments...); });
@@ -57,16 +56,16 @@ std::int64_t lock_limit_ms(std::int64_t timeout_ns) {
 }
 
 int open_connection(void **connection, const tw_store_place *place, char *why, size_t room) {
-    auto it = std::make_unique<postgres_connection>(*place);
-    int error = it->server.open(place->address);
+    auto made = std::make_unique<postgres_connection>(*place);
+    int error = made->server.open(place->address);
     if (error == 0)
-        error = bring_up_to_date(it->server, it->schema, place->must_exist != 0);
+        error = bring_up_to_date(made->server, made->schema, place->must_exist != 0);
     if (error != 0) {
-        std::snprintf(why, room, "%s", it->server.why().c_str());
+        std::snprintf(why, room, "%s", made->server.why().c_str());
         return error;
     }
-    it->server.prepare_later(statements_for(it->schema, lock_limit_ms(place->timeout_ns)));
-    *connection = it.release();
+    made->server.prepare_later(statements_for(made->schema, lock_limit_ms(place->timeout_ns)));
+    *connection = made.release();
     return 0;
 }
 
@@ -130,9 +129,9 @@ struct put_columns {
     }
 };
 
-// A statement changes a row once. So of several jobs with one name only one is sent: the last that replaces,
-// or the first that is kept. Returns for each whether it is sent; for the others whether there was one before
-// is known here.
+// A statement can change a row only once. So of several jobs with one name only one is sent: with `keep` the
+// first, otherwise the last. Returns for each job whether it is sent; complete_results fills in `existed` for
+// the others.
 std::vector<bool> choose_distinct(tw_store_put *puts, std::size_t count, bool keep) {
     std::unordered_map<std::string, std::size_t> chosen;
     std::vector<bool> is_sent(count, true);
@@ -147,8 +146,8 @@ std::vector<bool> choose_distinct(tw_store_put *puts, std::size_t count, bool ke
     return is_sent;
 }
 
-// `existed` of those that were not sent, and of those that stand for them: only the first put of a name can
-// be new.
+// Fills in `existed` for the jobs that were not sent, and for those sent in their place: only the first put
+// of a name can be new.
 void complete_results(tw_store_put *puts, const std::vector<bool> &is_sent) {
     std::unordered_map<std::string, bool> existed;
     for (std::size_t i = 0; i < is_sent.size(); ++i)
@@ -161,7 +160,8 @@ void complete_results(tw_store_put *puts, const std::vector<bool> &is_sent) {
     }
 }
 
-// The statements name those jobs that existed or are held; or, where they are kept, those that did not exist.
+// A replacing statement returns the jobs that existed or are held; a keeping one returns the jobs that did
+// not exist.
 void read_results(const rows &named, tw_store_put *puts, const std::vector<std::size_t> &sent, bool keep) {
     for (const std::size_t i : sent)
         puts[i].existed = keep ? 1 : 0;
@@ -176,13 +176,13 @@ void read_results(const rows &named, tw_store_put *puts, const std::vector<std::
             places.find(std::string(named.bytes(row, 0)) + '\0' + std::string(named.bytes(row, 1)));
         if (found == places.end())
             continue;
-        tw_store_put &it = puts[found->second];
-        it.existed = !keep && named.truth(row, 2) ? 1 : 0;
+        tw_store_put &put = puts[found->second];
+        put.existed = !keep && named.truth(row, 2) ? 1 : 0;
         if (!named.truth(row, 3))
             continue;
-        it.token = named.int8(row, 4);
-        it.ready_ns = named.time(row, 5);
-        it.started = named.truth(row, 6) ? 1 : 0;
+        put.token = named.int8(row, 4);
+        put.ready_ns = named.time(row, 5);
+        put.started = named.truth(row, 6) ? 1 : 0;
     }
 }
 
@@ -239,7 +239,7 @@ tw_durable_state state_of(bool held, bool started, bool failed) {
     return started ? TW_DURABLE_STARTED : TW_DURABLE_HELD;
 }
 
-// The fields that begin with a row's `kind` and end with `attempts`.
+// Reads the fields of a row from `kind` to `token`.
 void read_job(const rows &from, int row, tw_durable_entry &entry) {
     tw_durable_job &job = entry.job;
     job.kind = from.text(row, 0);
@@ -267,14 +267,14 @@ parameters &add_filter(parameters &with, const tw_durable_filter &filter, const 
                                                                 : INT64_MAX);
 }
 
-// Which of the three forms of a statement is for these states.
+// Chooses among the three forms of a statement for these states.
 std::size_t form_for(unsigned states) {
     if (states == TW_DURABLE_FAILED)
         return 2;
     return states != 0 && (states & ~unsigned{TW_DURABLE_HELD | TW_DURABLE_STARTED}) == 0 ? 1 : 0;
 }
 
-// A question about all jobs.
+// Asks a question about all jobs, with the longer timeout.
 template <class Ask> int patiently(session &server, const Ask &ask) {
     if (const int error = server.be_patient(true); error != 0)
         return error;
@@ -369,19 +369,19 @@ int resume(void *connection, tw_store_member *member, const int64_t *started, si
 }
 
 int64_t bury(void *connection, size_t limit) {
-    postgres_connection &it = of(connection);
+    postgres_connection &here = of(connection);
     parameters none, with;
     rows any_dead, done;
-    if (const int error = it.server.call(declare_ended, none, any_dead); error != 0)
+    if (const int error = here.server.call(declare_ended, none, any_dead); error != 0)
         return error;
     if (!any_dead.truth(0, 0))
         return 0;
     with.add_int8(static_cast<std::int64_t>(limit));
-    if (const int error = it.server.call(release_of_dead, with, done); error != 0)
+    if (const int error = here.server.call(release_of_dead, with, done); error != 0)
         return error;
-    const int error = it.server.run(in_schema(
+    const int error = here.server.run(in_schema(
         "delete from $S.member where dead and not exists (select from $S.job where holder = member.id)",
-        it.schema));
+        here.schema));
     return error != 0 ? error : done.int8(0, 0);
 }
 
@@ -396,8 +396,8 @@ int leave_within(session &server, parameters &member) {
     return server.call(delete_member, member, done);
 }
 
-// It ends as if its lease had, but what it had started counts for no attempt: the handlers have answered, or
-// were never called.
+// The member ends as if its lease had ended, but its started jobs count no attempt: their handlers have
+// answered, or were never called.
 int leave(void *connection, const tw_store_member *member) {
     session &server = of(connection).server;
     parameters with;
@@ -422,7 +422,7 @@ column kinds_of(const tw_store_claim &claim) {
     return kinds;
 }
 
-// The rows of a claim in the order of ready times.
+// The rows of a claim in the order of their ready times.
 std::vector<int> in_order(const rows &claimed) {
     std::vector<int> order(static_cast<std::size_t>(claimed.count()));
     std::iota(order.begin(), order.end(), 0);
@@ -442,18 +442,18 @@ int show(const rows &claimed, tw_store_visitor *each, void *arg) {
     return 0;
 }
 
-// A claim that has reached its limit is followed by another at once. So it does not look for what comes next,
-// which is one round trip less where there is much to do.
+// The caller repeats a claim that has reached its limit at once. So such a claim does not look for the next
+// ready time, which saves a round trip under load.
 int claim(void *connection, const tw_store_claim *claim, tw_store_visitor *each, void *arg,
           tw_store_look *look) {
-    postgres_connection &it = of(connection);
-    it.kinds.assign(claim->kinds, claim->kinds + claim->kinds_count);
+    postgres_connection &here = of(connection);
+    here.kinds.assign(claim->kinds, claim->kinds + claim->kinds_count);
     const column kinds = kinds_of(*claim);
     parameters with, of_next;
     with.add_int8(claim->member.id).add_int8(claim->member.epoch).add(kinds);
     with.add_int8(microseconds(claim->horizon_ns)).add_int8(static_cast<std::int64_t>(claim->limit));
     rows done, next;
-    if (const int error = it.server.call(claim_jobs, with, done); error != 0)
+    if (const int error = here.server.call(claim_jobs, with, done); error != 0)
         return error;
     if (const int end = show(done, each, arg); end != 0)
         return end;
@@ -462,7 +462,7 @@ int claim(void *connection, const tw_store_claim *claim, tw_store_visitor *each,
         return 0;
     }
     of_next.add_int8(claim->member.id).add_int8(claim->member.epoch).add(kinds);
-    if (const int error = it.server.call(next_ready, of_next, next); error != 0)
+    if (const int error = here.server.call(next_ready, of_next, next); error != 0)
         return error;
     if (done.count() == 0 && !next.truth(0, 0))
         return -ESTALE;
@@ -474,9 +474,9 @@ int claim(void *connection, const tw_store_claim *claim, tw_store_visitor *each,
 
 constexpr unsigned passes_after_a_lock = 32;
 
-// Calls a statement that waits for a lock, or the next statement, which passes locked jobs by: if the first
-// has met a lock, or one of the last few has passed a job by. Otherwise the first would wait again for the
-// same job.
+// Calls the statement `waiting`, which waits for locks, or `waiting` + 1, which skips locked jobs: if the
+// first has met a lock, or one of the last few calls has skipped a job. Otherwise the first would wait again
+// for the same job.
 int call_past_locks(session &server, std::size_t waiting, unsigned &passes, parameters &with, rows &out) {
     if (passes == 0) {
         const int error = server.call(waiting, with, out);
@@ -525,7 +525,7 @@ int start(void *connection, const tw_store_member *member, tw_store_start *start
 
 bool is_locked(const tw_store_outcome &job) { return job.matched == -EBUSY; }
 
-// What becomes of jobs that do not just end: one column for each field of an outcome.
+// The outcomes of jobs that do not end: one column for each field of an outcome.
 struct outcome_columns {
     column token, what, due, ready, delay, attempts, error;
 
@@ -533,17 +533,17 @@ struct outcome_columns {
         : token(type::int8, count), what(type::int4, count), due(type::time, count), ready(type::time, count),
           delay(type::int8, count), attempts(type::int4, count), error(type::text, count) {}
 
-    void add(const tw_store_outcome &it) {
-        token.add_int8(it.token);
-        what.add_int4(it.what);
-        due.add_time(it.due_ns);
-        if (it.ready_is_delay != 0)
+    void add(const tw_store_outcome &outcome) {
+        token.add_int8(outcome.token);
+        what.add_int4(outcome.what);
+        due.add_time(outcome.due_ns);
+        if (outcome.ready_is_delay != 0)
             ready.add_null();
         else
-            ready.add_time(it.ready_ns);
-        delay.add_int8(it.ready_is_delay != 0 ? microseconds(it.ready_ns) : 0);
-        attempts.add_int4(static_cast<std::int32_t>(it.attempts));
-        error.add_text(it.error);
+            ready.add_time(outcome.ready_ns);
+        delay.add_int8(outcome.ready_is_delay != 0 ? microseconds(outcome.ready_ns) : 0);
+        attempts.add_int4(static_cast<std::int32_t>(outcome.attempts));
+        error.add_text(outcome.error);
     }
 
     void hand_to(parameters &all) const {
@@ -552,7 +552,7 @@ struct outcome_columns {
     }
 };
 
-// Sets -EBUSY for jobs that the statement has passed by although the member still holds them.
+// Sets -EBUSY for jobs that the statement has skipped although the member still holds them.
 int note_locked(session &server, const tw_store_member &member, tw_store_outcome *outcomes, size_t count) {
     const auto is_missing = [](const tw_store_outcome &job) { return job.matched == 0; };
     const auto missing = static_cast<std::size_t>(std::count_if(outcomes, outcomes + count, is_missing));
@@ -581,7 +581,7 @@ int settle(void *connection, const tw_store_member *member, tw_store_outcome *ou
     for (std::size_t i = 0; i < count; ++i)
         places.emplace(outcomes[i].token, i);
     const auto ending = static_cast<std::size_t>(
-        std::count_if(outcomes, outcomes + count, [](const auto &it) { return it.what == TW_STORE_END; }));
+        std::count_if(outcomes, outcomes + count, [](const auto &job) { return job.what == TW_STORE_END; }));
     column ended(type::int8, ending);
     outcome_columns others(count - ending);
     for (std::size_t i = 0; i < count; ++i) {
@@ -611,28 +611,28 @@ int settle(void *connection, const tw_store_member *member, tw_store_outcome *ou
     return 0;
 }
 
-// --- being told -------------------------------------------------------------------------
+// --- notifications ----------------------------------------------------------------------
 
 int listen(void *connection) {
-    postgres_connection &it = of(connection);
-    if (!it.listens) {
-        if (const int error = it.server.run(in_schema("listen $S", it.schema)); error != 0)
+    postgres_connection &here = of(connection);
+    if (!here.listens) {
+        if (const int error = here.server.run(in_schema("listen $S", here.schema)); error != 0)
             return error;
-        it.listens = true;
+        here.listens = true;
     }
-    return it.server.descriptor();
+    return here.server.descriptor();
 }
 
 int told(void *connection, int64_t *ready_ns) {
-    postgres_connection &it = of(connection);
+    postgres_connection &here = of(connection);
     bool is_for_us = false;
     std::int64_t first = INT64_MAX;
     // "microseconds kind"
-    const int error = it.server.read_notifications([&](const char *text) {
+    const int error = here.server.read_notifications([&](const char *text) {
         char *kind = nullptr;
         const std::int64_t ready = std::strtoll(text, &kind, 10);
-        bool handled = it.kinds.empty();
-        for (const std::string &each : it.kinds)
+        bool handled = here.kinds.empty();
+        for (const std::string &each : here.kinds)
             handled = handled || (*kind == ' ' && each == kind + 1);
         if (!handled)
             return;

@@ -37,7 +37,7 @@ void wire::put8(std::int64_t value) {
 
 column::column(type element, std::size_t count) {
     out_.put4(count > 0 ? 1 : 0);  // dimensions
-    out_.put4(1);                  // it may have nulls
+    out_.put4(1);                  // the array may contain nulls
     out_.put4(static_cast<std::int32_t>(element));
     if (count > 0) {
         out_.put4(static_cast<std::int32_t>(count));

@@ -1,6 +1,6 @@
-// The parameters and results of statements, in the binary form of PostgreSQL's protocol. One value of each
-// job is a column: an array, which the statement takes apart again by `unnest`. So a statement is the same
-// text for one job and for a thousand, and no value is ever part of it.
+// The parameters and results of statements, in the binary form of PostgreSQL's protocol. A column holds one
+// field of all jobs: an array, which the statement unpacks with `unnest`. So the text of a statement is the
+// same for one job and for a thousand, and never contains a value.
 #pragma once
 
 #include <libpq-fe.h>
@@ -20,11 +20,11 @@ enum class type : Oid {
     time = 1184  // timestamptz
 };
 
-// PostgreSQL counts microseconds from 2000 on.
+// PostgreSQL counts microseconds from the year 2000.
 std::int64_t to_wire_time(std::int64_t ns);
 std::int64_t from_wire_time(std::int64_t wire);
 
-// Bytes in the order of the network.
+// Bytes in network order.
 class wire {
   public:
     void put4(std::int32_t value);
@@ -52,7 +52,7 @@ class column {
     wire out_;
 };
 
-// What a statement is called with.
+// The parameters of one call of a statement.
 class parameters {
   public:
     parameters &add_int8(std::int64_t value);
@@ -68,7 +68,7 @@ class parameters {
     struct parameter {
         std::string bytes;
         bool is_null;
-        bool is_text;  // sent as text, so that the type is the one which the statement has
+        bool is_text;  // sent as text, so that the statement determines the type
     };
     std::vector<parameter> values_;
     std::vector<const char *> pointers_;
@@ -88,7 +88,7 @@ class rows {
     int count() const { return PQntuples(result_); }
     bool is_null(int row, int field) const { return PQgetisnull(result_, row, field) != 0; }
     std::string_view bytes(int row, int field) const;
-    const char *text(int row, int field) const;  // null if it is a null
+    const char *text(int row, int field) const;  // null for a null
     bool truth(int row, int field) const { return *PQgetvalue(result_, row, field) != 0; }
     std::int32_t int4(int row, int field) const;
     std::int64_t int8(int row, int field) const;

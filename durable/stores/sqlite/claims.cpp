@@ -18,8 +18,8 @@ struct chosen {
     std::string key;
 };
 
-// What a claim takes, and the numbers of rows that another program inserted with keys that are not texts. The
-// claim could not name those, and would meet them each time.
+// The jobs that a claim takes, and the row numbers of jobs that another program inserted with keys that are
+// not texts. A claim could not name those, and would meet them every time.
 struct choice {
     std::vector<chosen> jobs;
     std::vector<std::int64_t> unnamed;
@@ -44,7 +44,7 @@ int choose_of_kind(session &of, const char *kind, std::int64_t until, std::size_
     return result;
 }
 
-// Chooses in the order of ready times over all kinds.
+// Chooses by ready time over all kinds.
 int choose(session &of, const tw_store_claim &claim, std::int64_t now, choice &into) {
     const std::int64_t until = time_after(now, claim.horizon_ns);
     for (std::size_t i = 0; i < claim.kinds_count; ++i) {
@@ -68,11 +68,11 @@ int fail_unnamed(session &to, const std::vector<std::int64_t> &rows) {
     return 0;
 }
 
-// Returns 0, or what `each` returned, or an error.
-int visit(session &of, const chosen &it, tw_store_visitor *each, void *arg) {
+// Returns 0, the result of `each`, or an error.
+int visit(session &of, const chosen &job, tw_store_visitor *each, void *arg) {
     query read(of, sql::list_one);
     constexpr std::int64_t any_state = 15, one = 1;
-    const int found = read.with(any_state).with(one).with(it.kind).with(it.key.c_str()).row();
+    const int found = read.with(any_state).with(one).with(job.kind).with(job.key.c_str()).row();
     if (found != 1)
         return found < 0 ? found : of.fail(-EIO, "a job that was held just now is missing");
     tw_durable_entry entry;
@@ -96,7 +96,7 @@ int look_on(session &of, const tw_store_claim &claim, tw_store_look &look) {
     return found < 0 ? found : 0;
 }
 
-// A visitor's result ends the claim, and is not always an error.
+// A visitor's nonzero result ends the claim, and is not always an error.
 struct ending {
     int of_visitor = 0;
 };
@@ -116,10 +116,10 @@ int claim_in_transaction(session &to, const tw_store_claim &request, tw_store_vi
         return error;
     if (const int error = take_tokens(to, found.jobs.size(), token); error != 0)
         return error;
-    for (const chosen &it : found.jobs) {
-        if (const int error = hold(to, it.kind, it.key.c_str(), request.member.id, ++token, now); error < 0)
+    for (const chosen &job : found.jobs) {
+        if (const int error = hold(to, job.kind, job.key.c_str(), request.member.id, ++token, now); error < 0)
             return error;
-        ended.of_visitor = visit(to, it, each, arg);
+        ended.of_visitor = visit(to, job, each, arg);
         if (ended.of_visitor != 0)
             return -ECANCELED;
     }
@@ -128,55 +128,55 @@ int claim_in_transaction(session &to, const tw_store_claim &request, tw_store_vi
 
 // --- starting and settling -------------------------------------------------------------------
 
-template <typename Of> query &with_held(query &to, const Of &it, const tw_store_member &who) {
-    return to.with(it.kind).with(it.key).with(who.id).with(it.token);
+template <typename Of> query &with_held(query &to, const Of &job, const tw_store_member &who) {
+    return to.with(job.kind).with(job.key).with(who.id).with(job.token);
 }
 
-// Stores when a held job is ready; TW_STORE_NEVER if the member does not hold it with this token.
+// Stores the ready time of a held job; TW_STORE_NEVER if the member does not hold it with this token.
 template <typename Of>
-int ready_of_held(session &of, const tw_store_member &who, const Of &it, std::int64_t &ready) {
+int ready_of_held(session &of, const tw_store_member &who, const Of &job, std::int64_t &ready) {
     query read(of, sql::ready_of_held);
-    const int found = with_held(read, it, who).row();
+    const int found = with_held(read, job, who).row();
     ready = found == 1 ? read.time(0) : TW_STORE_NEVER;
     return found < 0 ? found : 0;
 }
 
 int start_one(session &to, const tw_store_member &who, bool lease_lasts, std::int64_t now,
-              tw_store_start &it) {
-    it.started = 0;
-    if (const int error = ready_of_held(to, who, it, it.ready_ns); error != 0)
+              tw_store_start &job) {
+    job.started = 0;
+    if (const int error = ready_of_held(to, who, job, job.ready_ns); error != 0)
         return error;
-    if (!lease_lasts || it.ready_ns > now)
+    if (!lease_lasts || job.ready_ns > now)
         return 0;
     query starting(to, sql::start);
-    it.started = with_held(starting, it, who).with_time(now).run();
-    return it.started < 0 ? it.started : 0;
+    job.started = with_held(starting, job, who).with_time(now).run();
+    return job.started < 0 ? job.started : 0;
 }
 
-// Binds what is left of the parameters of move_held.
-query &with_outcome(query &to, const tw_store_outcome &it, std::int64_t now) {
-    to.with_time(time_after(0, it.due_ns)).with_time(ready_time(it, now));
-    const std::int64_t failed = it.what == TW_STORE_FAIL ? 1 : 0;
-    return to.with(static_cast<std::int64_t>(it.attempts)).with(it.error).with(failed);
+// Binds the remaining parameters of move_held.
+query &with_outcome(query &to, const tw_store_outcome &outcome, std::int64_t now) {
+    to.with_time(time_after(0, outcome.due_ns)).with_time(ready_time(outcome, now));
+    const std::int64_t failed = outcome.what == TW_STORE_FAIL ? 1 : 0;
+    return to.with(static_cast<std::int64_t>(outcome.attempts)).with(outcome.error).with(failed);
 }
 
-// Lowers `first` to when a job is ready that is released.
-int settle_one(session &to, const tw_store_member &who, std::int64_t now, tw_store_outcome &it,
+// Lowers `first` to the ready time of a released job.
+int settle_one(session &to, const tw_store_member &who, std::int64_t now, tw_store_outcome &outcome,
                std::int64_t &first) {
     std::int64_t ready = TW_STORE_NEVER;
-    if (it.what == TW_STORE_RELEASE) {
-        if (const int error = ready_of_held(to, who, it, ready); error != 0)
+    if (outcome.what == TW_STORE_RELEASE) {
+        if (const int error = ready_of_held(to, who, outcome, ready); error != 0)
             return error;
         first = std::min(first, ready);
     }
-    query settling(to, it.what == TW_STORE_END       ? sql::end_held
-                       : it.what == TW_STORE_RELEASE ? sql::release_one
-                                                     : sql::move_held);
-    with_held(settling, it, who);
-    if (it.what == TW_STORE_MOVE || it.what == TW_STORE_FAIL)
-        with_outcome(settling, it, now);
-    it.matched = settling.run();
-    return it.matched < 0 ? it.matched : 0;
+    query settling(to, outcome.what == TW_STORE_END       ? sql::end_held
+                       : outcome.what == TW_STORE_RELEASE ? sql::release_one
+                                                          : sql::move_held);
+    with_held(settling, outcome, who);
+    if (outcome.what == TW_STORE_MOVE || outcome.what == TW_STORE_FAIL)
+        with_outcome(settling, outcome, now);
+    outcome.matched = settling.run();
+    return outcome.matched < 0 ? outcome.matched : 0;
 }
 
 }  // namespace

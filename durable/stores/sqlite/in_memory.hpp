@@ -1,15 +1,15 @@
-// Databases in memory, sqlite::memory:NAME. SQLite shares one within the process under its name, and frees it
-// with its last connection. A file has a log that listeners can watch; the listeners of a database in memory
-// are kept here.
+// Databases in memory, sqlite::memory:NAME. SQLite shares such a database within the process by its name, and
+// frees it with its last connection. A file has a log that listeners can watch; this module keeps the
+// listeners of a database in memory.
 //
-// Threads: all functions can be called from any.
+// Threads: any thread may call any function.
 #pragma once
 
 #include <string>
 
 namespace tickwheel::durable::sqlite {
 
-// What SQLite calls the database with this path, or an empty string if it is no database in memory.
+// SQLite's name for the database with this path, or an empty string if the database is not in memory.
 std::string name_in_memory(const std::string &path);
 
 // Returns a descriptor that becomes readable when `wake_listeners` is called for this database, or -1.

@@ -1,5 +1,5 @@
-// The functions of durable_sqlite.h: puts and removals in a transaction of the caller's, on a connection of
-// the caller's.
+// The functions of durable_sqlite.h: puts and removals in the caller's transaction, on the caller's
+// connection.
 #include <tickwheel/durable_sqlite.h>
 
 #include <cerrno>
@@ -15,7 +15,7 @@ namespace {
 
 using sqlite::session;
 
-// Does something in a part of the caller's transaction that is taken back as a whole if it fails.
+// Runs `body` as a part of the caller's transaction. If it fails, all of that part is rolled back.
 template <typename F> int in_part(session &of, F body) {
     of.set_open();
     const int error = of.begin_part();
@@ -29,7 +29,7 @@ int check_place(const sqlite3 *db, const char *schema) {
     return check_schema(schema);
 }
 
-// Checks a job, and fills in when it is due first.
+// Checks a job, and fills in its first due time.
 int check_whole(const tw_durable_job *job, std::int64_t now, tw_durable_job &checked) {
     if (job == nullptr)
         return refuse(-EINVAL, "the job is null");

@@ -9,7 +9,7 @@ namespace {
 
 constexpr const char *is_dead = "the member is dead, or its epoch is another";
 
-// Reads a time, the earliest of some jobs: TW_STORE_NEVER if there are none.
+// Reads the earliest time of some jobs: TW_STORE_NEVER if there are none.
 int read_first(query &from, std::int64_t &first) {
     const int found = from.row();
     if (found < 0)
@@ -18,7 +18,7 @@ int read_first(query &from, std::int64_t &first) {
     return 0;
 }
 
-// Visits what a member holds. Returns 0, or what `each` returned.
+// Visits the jobs that a member holds. Returns 0, or the result of `each`.
 int visit_held(session &of, const tw_store_member &who, tw_store_visitor *each, void *arg) {
     query held(of, sql::held_jobs);
     int result = held.with(who.id).row();

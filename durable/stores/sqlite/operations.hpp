@@ -1,5 +1,5 @@
-// The functions of the SQLite store that concern jobs and members, on a connection. They are described in
-// durable_store.h.
+// The functions of the SQLite store that concern jobs and members, on a connection. durable_store.h describes
+// them.
 #pragma once
 
 #include "session.hpp"
@@ -8,14 +8,14 @@ namespace tickwheel::durable::sqlite {
 
 // --- puts_and_lists.cpp
 
-// Puts one job in a transaction that has begun. Returns 1 if there was one of this name. Lowers `first` to
-// when it is ready, if the put changes anything.
+// Puts one job in a transaction that has begun. Returns 1 if a job of this name existed. If the put changes
+// anything, lowers `first` to the job's ready time.
 int put_one(session &to, const tw_durable_job &job, bool keep, std::int64_t now, std::int64_t &first);
 
-// Deletes one in a transaction that has begun.
+// Deletes one job in a transaction that has begun.
 int remove_one(session &to, const char *kind, const char *key);
 
-// The entry of a row with the columns of a job. Valid until the next row.
+// Makes an entry from a row with JOB_COLUMNS. Valid until the next row.
 int entry_of(session &of, query &row, tw_durable_entry &entry);
 
 int put(session &to, tw_store_put *puts, std::size_t count, bool keep, const tw_store_member *who);
@@ -26,7 +26,7 @@ std::int64_t count(session &of, const tw_durable_filter &filter);
 
 // --- members.cpp
 
-// The end of a member's lease. -ESTALE: it is dead, or its epoch is another.
+// Stores the end of a member's lease. -ESTALE: the member is dead, or its epoch has changed.
 int lease_of(session &of, const tw_store_member &who, std::int64_t &lease);
 
 int join(session &to, const char *name, std::int64_t lease_ns, tw_store_member &who);
@@ -38,11 +38,11 @@ std::int64_t bury(session &to, std::size_t limit);
 
 // --- claims.cpp
 
-// Holds a job for a member, in a transaction that has begun. It is started if it is ready by now.
+// Holds a job for a member, in a transaction that has begun. The job is started if it is ready by now.
 int hold(session &to, const char *kind, const char *key, std::int64_t holder, std::int64_t token,
          std::int64_t now);
 
-// Takes as many tokens. `token` is the last one before them.
+// Takes `number` tokens. `token` is the last one before them.
 int take_tokens(session &of, std::size_t number, std::int64_t &token);
 
 int claim(session &to, const tw_store_claim &request, tw_store_visitor *each, void *arg, tw_store_look &look);

@@ -22,7 +22,7 @@ int replace(session &to, const tw_durable_job &job, std::int64_t due) {
     return with_job(replacing, job, due).run();
 }
 
-// Returns 1 if it has inserted the job, 0 if there is one.
+// Returns 1 if it has inserted the job, 0 if a job of this name exists.
 int insert(session &to, const tw_durable_job &job, std::int64_t due) {
     query inserting(to, sql::insert_job);
     return with_job(inserting, job, due).run();
@@ -35,7 +35,7 @@ query &with_filter(query &to, const tw_durable_filter &filter) {
     return to.with(most != 0 ? static_cast<std::int64_t>(most) : -1);
 }
 
-// Also those of lists of one kind. All keys are after the empty text.
+// Binds these and the parameters of lists of one kind. All keys are after the empty text.
 query &with_kind(query &to, const tw_durable_filter &filter, const char *key) {
     if (filter.kind == nullptr)
         return with_filter(to, filter);
@@ -81,23 +81,23 @@ int take_for(session &to, const tw_store_put *puts, std::size_t count, const tw_
     return take_tokens(to, static_cast<std::size_t>(wanted), last_used.emplace());
 }
 
-// Puts one job, and holds the job if that is wanted and `last_used` has a value. If the job stays pending,
+// Puts one job, and holds the job if `put.hold` is set and `last_used` has a value. If the job stays pending,
 // lowers `first` to its ready time.
-int put_and_hold(session &to, tw_store_put &it, bool keep, const tw_store_member *who, std::int64_t now,
+int put_and_hold(session &to, tw_store_put &put, bool keep, const tw_store_member *who, std::int64_t now,
                  std::optional<std::int64_t> &last_used, std::int64_t &first) {
     std::int64_t ready = TW_STORE_NEVER;
-    it.token = 0;
-    it.existed = put_one(to, *it.job, keep, now, ready);
-    if (it.existed < 0)
-        return it.existed;
-    if (it.hold == 0 || !last_used || ready == TW_STORE_NEVER) {
+    put.token = 0;
+    put.existed = put_one(to, *put.job, keep, now, ready);
+    if (put.existed < 0)
+        return put.existed;
+    if (put.hold == 0 || !last_used || ready == TW_STORE_NEVER) {
         first = std::min(first, ready);
         return 0;
     }
-    it.token = ++*last_used;
-    it.ready_ns = ready;
-    it.started = ready <= now ? 1 : 0;
-    const int held = hold(to, it.job->kind, it.job->key, who->id, it.token, now);
+    put.token = ++*last_used;
+    put.ready_ns = ready;
+    put.started = ready <= now ? 1 : 0;
+    const int held = hold(to, put.job->kind, put.job->key, who->id, put.token, now);
     return held < 0 ? held : 0;
 }
 
@@ -163,7 +163,7 @@ std::int64_t requeue(session &to, const char *kind, const char *key) {
 
 namespace {
 
-// The columns, as statements.cpp has them.
+// The columns, in the order of JOB_COLUMNS in statements.cpp.
 enum column {
     kind,
     key,

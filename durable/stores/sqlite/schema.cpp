@@ -10,12 +10,12 @@ namespace tickwheel::durable::sqlite {
 
 namespace {
 
-// The job table has row numbers. Without them, claims were as fast, but puts of payloads of 400 bytes took
+// The job table keeps row numbers: without them, claims were as fast, but puts of 400-byte payloads took
 // twice as long.
 //
-// Times are microseconds since 1970, periods and graces microseconds. `holder` is a member's id. A job is
-// pending if it has no holder and has not failed. The meta table also has the last token that was given to a
-// claim, the number of the last news for those who listen, and when the job that it told of is ready.
+// Times are microseconds since 1970; periods and graces are microseconds. `holder` is a member's id. A job is
+// pending if it has no holder and has not failed. The meta table also stores the last token given to a claim,
+// the number of the last news for listeners, and the ready time of the job in that news.
 constexpr step version_1 = R"(
 create table @meta (
     name text primary key not null,
@@ -57,7 +57,7 @@ create index @job_failed on @job (kind, key) where failed = 1;
 
 constexpr step steps_of_release[] = {version_1};
 
-// A statement of a single value, which is no part of the store's work.
+// A statement with a single value, apart from the store's prepared ones.
 class single_value {
   public:
     single_value(session &of, const char *text) : of_(of) {
@@ -106,14 +106,14 @@ int has_tables(session &of) {
 
 namespace {
 
-// Version 0 is that of a database without tables.
+// Version 0 means a database without tables.
 int read_version(session &of, std::int64_t &version) {
     version = 0;
     const int has = has_tables(of);
     return has == 1 ? read_stored_version(of, version) : has;
 }
 
-// Returns 1 if the tables are of the wanted version, 0 if they are of an earlier one.
+// Returns 1 if the tables have the wanted version, 0 if they have an earlier one.
 int compare(session &of, std::int64_t version, std::size_t wanted) {
     if (version < 0 || version > static_cast<std::int64_t>(wanted))
         return of.fail(-EPROTO, "the tables are those of a later release");
@@ -139,7 +139,7 @@ int take_steps(session &of, std::span<const step> steps) {
     return of.execute(text.c_str());
 }
 
-// The log lets others read while one writes, and its growth is what listeners notice.
+// With a write-ahead log others can read during a write, and listeners notice that the log grows.
 int turn_log_on(session &of) {
     single_value mode(of, "pragma journal_mode = wal");
     if (const int error = mode.read(); error != 0)
@@ -147,7 +147,7 @@ int turn_log_on(session &of) {
     return mode.is("wal") ? 0 : of.fail(-EIO, "the database cannot have a write-ahead log");
 }
 
-// Keys are sorted byte by byte, which in other encodings is another order.
+// Keys must sort byte by byte; other encodings give another order.
 int check_encoding(session &of) {
     single_value encoding(of, "pragma encoding");
     if (const int error = encoding.read(); error != 0)

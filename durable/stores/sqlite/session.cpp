@@ -12,7 +12,7 @@ namespace tickwheel::durable::sqlite {
 
 namespace {
 
-// SQLite cannot open a file: of the database, or one beside it.
+// SQLite cannot open the database's file or one next to it.
 int error_of_opening(int system_errno) {
     switch (system_errno) {
     case 0:  // SQLite itself refused the path
@@ -45,7 +45,7 @@ int error_of_input(int code, int system_errno) {
     return system_errno == ENOSPC || system_errno == EDQUOT ? -ENOSPC : -EIO;
 }
 
-// A text of this store for SQLite: `@` is the schema and an underscore.
+// Replaces `@` in a text of this store by the schema's name and an underscore.
 std::string with_schema(std::string_view text, const std::string &schema) {
     std::string result;
     result.reserve(text.size() + 4 * schema.size());
@@ -65,7 +65,7 @@ int error_of(int code, int system_errno) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
     case SQLITE_PROTOCOL:
-        return -EBUSY;  // it gave up a race for a lock
+        return -EBUSY;  // SQLite gave up a race for a lock
     case SQLITE_PERM:
     case SQLITE_AUTH:
         return -EACCES;
@@ -82,7 +82,7 @@ int error_of(int code, int system_errno) {
         return error_of_opening(system_errno);
     case SQLITE_IOERR:
         return error_of_input(code, system_errno);
-    case SQLITE_ERROR:  // the statements are right, so it is the tables that are not
+    case SQLITE_ERROR:  // the statements are right, so the tables are wrong
     case SQLITE_SCHEMA:
     case SQLITE_CONSTRAINT:
     case SQLITE_MISMATCH:
@@ -110,11 +110,11 @@ std::int64_t session::now() const {
 }
 
 int session::fail(int code) {
-    // A caller's connection may have turned the longer codes off.
+    // The caller may have turned extended error codes off on its connection.
     const int longer = sqlite3_extended_errcode(handle_);
     const int exact = (longer & 0xff) == (code & 0xff) ? longer : code;
     const int error = error_of(exact, sqlite3_system_errno(handle_));
-    // A file that was moved away under an open connection: to open it again is all that can help.
+    // The file was moved away under an open connection: only reopening can help.
     return fail(error == -ENOENT && is_open_ ? -ENOTCONN : error, sqlite3_errmsg(handle_));
 }
 
@@ -150,7 +150,7 @@ int session::control(const char *text) {
 
 int session::begin(durability level) {
     if (!level_is_known_ || level != level_) {
-        // Cannot be changed inside of a transaction.
+        // SQLite cannot change this within a transaction.
         const bool is_full = level == durability::full;
         if (const int error = control(is_full ? "pragma synchronous = full" : "pragma synchronous = normal");
             error != 0)
@@ -164,7 +164,7 @@ int session::begin(durability level) {
     return is_where_it_was() ? 0 : static_cast<int>(end(fail(-ENOTCONN, "the file was moved or deleted")));
 }
 
-// SQLite goes on with a file that has no name any more, and with it all that is put.
+// SQLite would keep writing to a deleted file, and all puts would be lost.
 bool session::is_where_it_was() {
     int has_moved = 0;
     if (!is_open_)
@@ -201,7 +201,7 @@ std::int64_t session::end_part(std::int64_t result) {
     return result;
 }
 
-// Leaves the text of the error that was the reason. After some errors SQLite has rolled back all by itself.
+// Keeps the text of the original error. After some errors SQLite has already rolled back everything.
 void session::take_back(const char *text, const char *then) {
     const auto why = text_;
     if (sqlite3_get_autocommit(handle_) == 0 && control(text) == 0 && then != nullptr)
@@ -241,7 +241,7 @@ int session::other_news(std::int64_t &ready) {
         return error;
     if (serial == known_news_)
         return 0;
-    // The table has the last piece alone. If there were more, some job may be ready now.
+    // The table stores only the latest news. If there were more since, some job may be ready now.
     ready = serial == known_news_ + 1 ? last_ready : 0;
     known_news_ = serial;
     return 1;

@@ -1,7 +1,7 @@
-// A connection with a SQLite database: errors, transactions, and statements that stay prepared.
+// A connection to a SQLite database: errors, transactions, and statements that stay prepared.
 //
-// Statements are those of statements.hpp. Only the name of the schema is ever written into their text;
-// all else is bound. Functions return 0 or more, or a negative errno that durable.h has.
+// The statements are those of statements.hpp. Only the schema's name is ever written into their text; all
+// other values are bound. Functions return 0 or more, or a negative errno from durable.h.
 #pragma once
 
 #include <array>
@@ -18,11 +18,11 @@
 
 namespace tickwheel::durable::sqlite {
 
-// What of a transaction survives a power cut: all of it, or what the system had written by then. (The end of
-// a process never loses any.)
+// How much of a transaction survives a power cut. `full`: all of it; `normal`: as much as the system had
+// written by then. (The end of a process never loses any.)
 enum class durability { normal, full };
 
-// The errno of durable.h for an error of SQLite, and the errno of the system behind it.
+// Translates an error of SQLite, and the system's errno behind it, to an errno of durable.h.
 int error_of(int code, int system_errno);
 
 class session {
@@ -37,48 +37,50 @@ class session {
     [[nodiscard]] const std::string &schema() const { return schema_; }
     [[nodiscard]] const char *explain() const { return text_.data(); }
 
-    // From here on it is no error of opening that the file is missing.
+    // From here on a missing file does not count as an error of opening.
     void set_open() { is_open_ = true; }
 
-    // The database's clock: the machine's, unless it is another.
+    // Sets the database's clock; by default it is the machine's.
     void set_clock(std::int64_t (*read)(void *), void *arg) {
         read_clock_ = read;
         clock_arg_ = arg;
     }
     [[nodiscard]] std::int64_t now() const;
 
-    // The database is in memory, under this name.
+    // Notes that the database is in memory, under this name.
     void set_in_memory(const std::string &name) { name_in_memory_ = name; }
     [[nodiscard]] const std::string &name_in_memory() const { return name_in_memory_; }
 
-    // Note why a call fails, and return the error: that of the last call of SQLite, and another.
+    // Note why a call fails, and return the error: after SQLite's last call, or for another error.
     int fail(int code);
     int fail(int error, const char *why);
 
-    // Runs text that is not worth keeping. `@` stands for the schema, with an underscore behind.
+    // Runs a text once, without keeping it prepared. `@` stands for the schema's name and an underscore.
     int execute(const char *text);
 
-    // A transaction. It ends with the result of what was done in it: an error takes it back. The end
-    // allocates nothing, so that it can follow a lack of memory.
+    // A transaction. `end` takes the result of its body: an error rolls it back. `end` allocates nothing, so
+    // that it can follow a lack of memory.
     int begin(durability level);
     std::int64_t end(std::int64_t result);
 
-    // The same for a part of a caller's transaction; without one, the part is a transaction.
+    // The same for a part of the caller's transaction; outside of one, the part is a transaction.
     int begin_part();
     std::int64_t end_part(std::int64_t result);
 
     // --- news
 
-    // Says in this transaction that a job is ready at this time, if that is soon, to all other connections.
+    // Announces to all other connections, in this transaction, that a job is ready at this time, if that is
+    // soon.
     int ring(std::int64_t ready, std::int64_t now);
 
-    // Considers all news up to now as known. Returns how many there have been.
+    // Marks all news up to now as known. Returns 0 or an error.
     int know_all_news();
 
-    // Returns 1 and when the first job is ready that others told of, 0 for now; or 0.
+    // If other connections have announced jobs, returns 1 and the ready time of the first (0: now). Otherwise
+    // returns 0.
     int other_news(std::int64_t &ready);
 
-    // Frees nothing of SQLite's, in the child of a fork.
+    // In the child of a fork: frees nothing that belongs to SQLite.
     void abandon();
 
   private:
@@ -99,8 +101,8 @@ class session {
     bool level_is_known_ = false;
     durability level_ = durability::full;
 
-    // Each piece of news has a number. One of our own is known as soon as it is committed, unless others came
-    // first.
+    // Each piece of news has a number. Our own news is known as soon as it is committed, unless another
+    // connection's came first.
     std::int64_t known_news_ = 0, own_news_ = 0;
 };
 
@@ -131,11 +133,11 @@ class query {
     const char *text(int column);
     const void *bytes(int column, std::size_t &size);
 
-    // False for another type than a text, and for a text with a zero byte: to bind what `text` returns does
-    // not find the row again.
+    // False for a value that is not a text, and for a text with a zero byte: a query by the result of `text`
+    // would not find that row.
     [[nodiscard]] bool is_text(int column) const;
 
-    // True if SQLite had no memory for some text or bytes that was asked for.
+    // True if SQLite had no memory for a text or bytes that the caller has read.
     [[nodiscard]] bool is_cut() const { return is_cut_; }
 
   private:
@@ -147,7 +149,7 @@ class query {
     bool is_cut_ = false;
 };
 
-// Returns what body() does. It may run out of memory.
+// Returns the result of body(), which may run out of memory.
 template <typename F> std::int64_t result_of(session &of, F body) {
     try {
         return body();
@@ -156,7 +158,7 @@ template <typename F> std::int64_t result_of(session &of, F body) {
     }
 }
 
-// Does something in a transaction, which its result ends.
+// Runs `body` in a transaction, and ends the transaction with its result.
 template <typename F> std::int64_t in_transaction(session &of, durability level, F body) {
     const int error = of.begin(level);
     return error != 0 ? error : of.end(result_of(of, body));

@@ -7,14 +7,14 @@ namespace tickwheel::durable::sqlite {
 
 namespace {
 
-// The columns of a job, in the order that entry_of reads them.
+// The columns of a job, in the order in which entry_of reads them.
 #define JOB_COLUMNS \
     "kind, key, payload, due, period, cron, zone, missed, grace, ready, attempts, token, started, failed, " \
     "error, " \
     "holder, @member.name"
 #define JOBS "@job left join @member on @member.id = holder"
 
-// The value of its state in enum tw_durable_state.
+// A job's state as a value of enum tw_durable_state.
 #define STATE "case when failed then 8 when holder is null then 1 when started then 4 else 2 end"
 
 #define IS_PENDING "holder is null and failed = 0"

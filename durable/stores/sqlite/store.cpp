@@ -1,9 +1,9 @@
 // The store in a SQLite database: in a file, which the processes of one machine share, or in memory.
 //
-// Promptness of a file: whoever commits writes to the database's log, "PATH-wal", and listeners watch that
-// file. It is there as long as this connection is, because only the last connection deletes it. The log is
-// written for other reasons, too, so those who tell count their news in the meta table, and a listener
-// compares.
+// Notifications of a file: every commit writes to the database's log, "PATH-wal", and listeners watch that
+// file. The log exists as long as this connection, because only the last connection deletes it. The log is
+// written for other reasons, too, so connections count their news in the meta table, and a listener
+// compares the count.
 #include <sys/inotify.h>
 #include <unistd.h>
 
@@ -30,7 +30,7 @@ struct closes {
     void operator()(sqlite3 *handle) const { sqlite3_close(handle); }
 };
 
-// A connection of the store's own. The members are destroyed in the opposite order.
+// A connection that the store has opened. The members are destroyed in reverse order.
 struct store_connection {
     std::unique_ptr<sqlite3, closes> handle;
     session to;
@@ -53,7 +53,7 @@ struct store_connection {
 
 store_connection &of(void *raw) { return *static_cast<store_connection *>(raw); }
 
-// The path after "sqlite:". SQLite would take some relative paths for something else: "file:...".
+// The path after "sqlite:". SQLite would read some relative paths differently, such as "file:...".
 std::string path_of(const char *address) {
     const std::string path = std::strchr(address, ':') + 1;
     return path.empty() || path[0] == '/' || !sqlite::name_in_memory(path).empty() ? path : "./" + path;
@@ -64,8 +64,8 @@ int refuse(int error, const char *reason, char *why, std::size_t room) {
     return error;
 }
 
-// What keeps a file from being opened. If it cannot be created SQLite tries to read it, and then knows only
-// that there is none.
+// The reason why a file cannot be opened. If SQLite cannot create the file it tries to read it, and then
+// reports only that it is missing.
 int error_of_path(const std::string &path, int code, int system_errno) {
     const int error = sqlite::error_of(code, system_errno);
     const std::string folder = path.substr(0, path.rfind('/') + 1);
@@ -74,8 +74,7 @@ int error_of_path(const std::string &path, int code, int system_errno) {
     return errno == EROFS ? -EROFS : -EACCES;
 }
 
-// No two threads use a connection at a time, so it needs no mutex of its own; SQLite as a whole needs its
-// own.
+// No two threads use a connection at the same time, so it needs no mutex. SQLite as a whole needs its own.
 int open_file(const std::string &path, bool must_exist, std::unique_ptr<sqlite3, closes> &opened, char *why,
               std::size_t room) {
     sqlite3 *handle = nullptr;
@@ -103,7 +102,7 @@ int open_file(const std::string &path, bool must_exist, std::unique_ptr<sqlite3,
     return 0;
 }
 
-// The database is open, so what is missing is its log, which SQLite cannot create: the disk can only be read.
+// The database is open, so the missing file is its log, which SQLite cannot create: the disk is read-only.
 int error_of_log(int error) { return error == -ENOENT ? -EROFS : error; }
 
 int open_place(void **out, const tw_store_place &place, char *why, std::size_t room) {
@@ -143,8 +142,8 @@ int open(void **out, const tw_store_place *place, char *why, std::size_t room) {
 
 void close(void *raw) { delete &of(raw); }
 
-// SQLite forbids to use, or even to close, a connection in the child of a fork: its memory and its
-// descriptors stay.
+// SQLite forbids using or even closing a connection in the child of a fork, so its memory and descriptors
+// stay.
 void abandon(void *raw) {
     store_connection &self = of(raw);
     self.to.abandon();
@@ -214,9 +213,9 @@ int settle(void *raw, const tw_store_member *who, tw_store_outcome *outcomes, st
     return on(raw, [=](session &to) { return sqlite::settle(to, *who, outcomes, count); });
 }
 
-// --- being told ------------------------------------------------------------------------------
+// --- notifications ---------------------------------------------------------------------------
 
-// If the log was replaced nevertheless, this begins to watch the new one.
+// If the log was replaced in spite of that, this watches the new one.
 bool watch_log(int watch, sqlite3 *handle) {
     const std::string log = std::string(sqlite3_db_filename(handle, "main")) + "-wal";
     return inotify_add_watch(watch, log.c_str(), IN_MODIFY | IN_ATTRIB | IN_MOVE_SELF) >= 0;
@@ -227,7 +226,7 @@ int begin_to_listen(store_connection &self) {
     const int watch = name.empty() ? inotify_init1(IN_CLOEXEC | IN_NONBLOCK) : sqlite::begin_to_listen(name);
     if (watch < 0)
         return self.to.fail(-EOPNOTSUPP, std::strerror(errno));
-    self.watch = watch;  // closed with the connection, whatever comes
+    self.watch = watch;  // closed with the connection, even after an error
     if (name.empty() && !watch_log(watch, self.handle.get()))
         return self.to.fail(-EOPNOTSUPP, std::strerror(errno));
     const int error = self.to.know_all_news();

@@ -14,8 +14,8 @@ int create_thread(pthread_t &made, const pthread_attr_t *attributes, void *(*bod
 // Such a thread calls this first.
 void begin_thread(const char *name);
 
-// The option `thread_name`: null means the default. copy_thread_name copies it to a name that outlives the
-// option.
+// The option `thread_name`; null means the default. copy_thread_name makes a copy that outlives the caller's
+// string.
 bool is_thread_name(const char *name);
 void copy_thread_name(char (&to)[thread_name_size], const char *name, const char *by_default);
 

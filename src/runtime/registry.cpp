@@ -22,7 +22,7 @@ struct known {
     life state;
     const void *made_by, *freed_by;
     pthread_t freeing;                               // valid in being_freed and freed
-    std::uint64_t freed_as;                          // counts the frees; the oldest is forgotten first
+    std::uint64_t freed_as;                          // a count of frees; the oldest is forgotten first
     std::atomic<bool> is_driven, was_complained_of;  // atomic
     bool was_asked_at_exit;
     known *next;

@@ -7,8 +7,8 @@
 
 namespace tickwheel::runtime {
 
-// A new thread inherits its creator's signal mask. So the creator blocks every signal for a moment, and the
-// new thread can take none, not even at first.
+// A new thread inherits its creator's signal mask. So the creator blocks every signal while it creates the
+// thread, and the new thread never takes one.
 int create_thread(pthread_t &made, const pthread_attr_t *attributes, void *(*body)(void *), void *arg) {
     sigset_t all, before;
     sigfillset(&all);

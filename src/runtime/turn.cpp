@@ -166,8 +166,8 @@ void end_turn(tw_runtime &rt) {
 enum class fired { all, some, stopped };  // stopped: nothing more may fire in this turn
 
 // An interruption may be left over from an earlier turn: in its last callback a component asked to be settled
-// (ask_to_settle), and by now it is. It must not stop this turn. If a stop has interrupted the wheel,
-// `must_leave` says so.
+// (ask_to_settle), and by now is settled. That interruption must not stop this turn. If a stop has
+// interrupted the wheel, `must_leave` says so.
 fired fire_on(tw_runtime &rt, timeline &line, tick present) {
     tw_core_forget_interruption(&line.wheel);
     if (must_leave(rt))

@@ -19,8 +19,8 @@
 
 namespace tickwheel::timers {
 
-// Its size is a power of two. Invariant: between home(hash), where the search for a hash starts, and the
-// bucket that holds the hash, no bucket is empty.
+// An array of buckets. Its size is a power of two. Invariant: between home(hash), where the search for a hash
+// starts, and the bucket that holds the hash, no bucket is empty.
 class bucket_array {
   public:
     static constexpr std::uint32_t none = UINT32_MAX;

@@ -1,8 +1,8 @@
 // Moving a live record to another time.
 //
 // Of a million timers, a random one is not in the cache. The processor looks only some 200 instructions
-// ahead, so the code after the first access to the record decides how much of the cache miss it can use. So
-// everything that does not need the record comes before that access, and everything rare is out of line.
+// ahead, so the code after the first access to the record decides how much work overlaps with the cache miss.
+// So everything that does not need the record comes before that access, and everything rare is out of line.
 #pragma once
 
 #include "record_life.hpp"

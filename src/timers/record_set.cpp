@@ -220,8 +220,8 @@ void begin_in_child(runtime::component &base) {
     set.references.store(1, std::memory_order_relaxed);
 }
 
-// No hooks for a lock, because the record lock is the wheels'. None for callbacks, which belong to the firing
-// thread or the workers.
+// No hooks for a lock, because the record lock is the wheels'. No `callbacks` hook, because the firing thread
+// and the workers run the callbacks.
 constexpr runtime::component_hooks set_hooks = {
     .begin_in_child = begin_in_child,
     .end = end_all,

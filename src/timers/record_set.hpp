@@ -79,8 +79,8 @@ struct record_set : runtime::component {
     std::uint64_t drains TW_GUARDED_BY(core::wheels_lock);
     std::uint32_t count TW_GUARDED_BY(core::wheels_lock);
 
-    std::atomic<std::uint32_t>
-        references;  // the owner's, and those of fires on workers; the last frees the set
+    // The owner's, and those of fires on workers. The last one frees the set.
+    std::atomic<std::uint32_t> references;
 };
 
 inline bool has_keys(const record_set &set) { return set.lookup != nullptr; }

@@ -5,8 +5,8 @@
 
 namespace tickwheel::timers {
 
-// Describes memory that the record space frees at its end. The slab stands after the memory allocated with
-// it, which so keeps the alignment of the allocation.
+// Describes memory that the record space frees at its end. The slab stands after the memory that was
+// allocated with it, so that this memory keeps the alignment of the allocation.
 struct alignas(64) slab {
     slab *next;
     char *begin;

@@ -193,7 +193,7 @@ void is_runtime(const tw_runtime *rt, const void *by) {
         return;
     lock();
     const known *const entry = find(rt);
-    stop_if_unknown(it, rt, by);
+    stop_if_unknown(entry, rt, by);
     if (entry->state == life::freed)
         stop("it is used after it was freed", rt, entry, by);
     unlock();
@@ -206,7 +206,7 @@ void is_freed(const tw_runtime *rt, const void *by) {
         return;
     lock();
     known *const entry = find(rt);
-    stop_if_unknown(it, rt, by);
+    stop_if_unknown(entry, rt, by);
     if (entry->state == life::freed)
         stop("it is freed a second time", rt, entry, by);
     if (entry->state == life::being_freed && pthread_equal(entry->freeing, pthread_self()) == 0)

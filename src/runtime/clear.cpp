@@ -1,7 +1,7 @@
-// tw_runtime_clear: cancels every node, in one call. Any thread.
+// tw_runtime_clear: cancels every node in one call. Any thread.
 //
-// The wall timeline's mutex is held, so that its nodes are not shifted unseen. It is released while a
-// function of the user's runs.
+// Holds the wall timeline's mutex, so that no other thread shifts the nodes unnoticed. Releases it while the
+// user's function runs.
 #include "components.hpp"
 #include "core/door.h"
 #include "nodes.hpp"
@@ -15,8 +15,8 @@ class clearing {
   public:
     clearing(tw_runtime &rt, tw_callback *each, void *arg) : rt_(rt), each_(each), arg_(arg) {}
 
-    // If the wall clock is set back meanwhile, tw_core_shift takes the nodes that tw_clear has not
-    // handed out yet back to the wheel, and another tw_clear clears them.
+    // If the wall clock is set back meanwhile, tw_core_shift puts the nodes that tw_clear has not handed out
+    // yet back on the wheel, and another tw_clear clears them.
     void clear(timeline &line) {
         wall_hold::lock(rt_);
         std::uint64_t times_set_back;
@@ -27,11 +27,11 @@ class clearing {
         wall_hold::unlock(rt_);
     }
 
-    // Fires that have left their wheel and wait in a component, as those of jobs do.
+    // Clears the fires that have left their wheel and wait in a component, as the fires of jobs do.
     void clear_components() {
         begin_to_clear_components(rt_);
         while (tw_node *const node = clear_one_in_components(rt_))
-            tell(*node);
+            visit(*node);
     }
 
   private:
@@ -41,16 +41,16 @@ class clearing {
         all.take(*node);
     }
 
-    // Called by tw_clear for each node, with the wheel's lock released.
+    // tw_clear calls this for each node, with the wheel's lock released.
     void take(tw_node &node) TW_YIELDS(rt_.wall_mutex) {
         wall_hold::unlock(rt_);
         withdraw_fires(rt_, node);
-        tell(node);
+        visit(node);
         wall_hold::lock(rt_);
     }
 
-    // If `each` forks, nothing more is called in the child.
-    void tell(tw_node &node) {
+    // If `each` forks, the child calls nothing more.
+    void visit(tw_node &node) {
         const inside_user_code frame(rt_, end_);
         if (each_ != nullptr && !rt_.forked)
             each_(&node, arg_);

@@ -1,5 +1,5 @@
-// Readings of clocks in nanoseconds, and how they become ticks of a wheel. Any thread; a tick_unit is
-// fixed when its runtime is made.
+// Clock readings in nanoseconds, and their conversion to ticks of a wheel. Any thread; a tick_unit is fixed
+// when its runtime is made.
 #pragma once
 
 #include <time.h>
@@ -15,12 +15,12 @@ using tick = std::uint64_t;
 
 inline constexpr std::int64_t last_reading = TW_NO_DEADLINE - 1;
 
-// The sum, or `most` if it would be more. None of them is negative.
+// The sum, but at most `most`. No argument is negative.
 inline std::int64_t capped_sum(std::int64_t a, std::int64_t b, std::int64_t most) {
     return b > most - a ? most : a + b;
 }
 
-// A clock stands still at the end of time; a deadline beyond it is none.
+// A clock stands still at the end of time; a deadline beyond that counts as no deadline.
 inline std::int64_t reading_after(std::int64_t reading, std::int64_t delay) {
     return capped_sum(reading, delay, last_reading);
 }
@@ -28,7 +28,7 @@ inline std::int64_t deadline_after(std::int64_t reading, std::int64_t delay) {
     return capped_sum(reading, delay, TW_NO_DEADLINE);
 }
 
-// The time that is left to a deadline, as calls return it: TW_NO_DEADLINE means something else there.
+// The time left to a deadline, as calls return it: never TW_NO_DEADLINE, which means something else there.
 inline std::int64_t time_left(std::int64_t deadline, std::int64_t reading) {
     const std::int64_t left = deadline - reading;
     return left < 0 ? 0 : left < last_reading ? left : last_reading;
@@ -39,10 +39,10 @@ inline std::int64_t time_left(std::int64_t deadline, std::int64_t reading) {
 struct tick_unit {
     std::uint64_t ns;
     std::uint64_t part;  // the unit that periods are counted in, in nanoseconds
-    tick last;           // of any reading
+    tick last;           // the last tick of any reading
 
-    // A tick has fewer than 2^32 - 1 parts, so that a node can count them in 32 bits. A part is a
-    // nanosecond; in ticks of more than four seconds a microsecond, or else the whole tick.
+    // A tick has fewer than 2^32 - 1 parts, so that a node can count them in 32 bits. A part is a nanosecond;
+    // in ticks of more than four seconds it is a microsecond, or else the whole tick.
     void set(std::uint64_t to) {
         constexpr std::uint64_t most = UINT32_MAX - 1;
         ns = to;
@@ -51,9 +51,8 @@ struct tick_unit {
     }
     std::uint32_t parts() const { return static_cast<std::uint32_t>(ns / part); }
 
-    // P1: deadlines round up, the present rounds down. So the clock has reached the deadline of
-    // everything that the wheel takes as due. A deadline that no clock will reach has a tick after the
-    // last one.
+    // P1: deadlines round up, the present rounds down. So when the wheel takes a timer as due, the clock has
+    // reached its deadline. A deadline that no clock will reach has a tick after the last one.
     tick up(std::int64_t deadline) const { return (static_cast<std::uint64_t>(deadline) + (ns - 1)) / ns; }
     tick down(std::int64_t reading) const { return static_cast<std::uint64_t>(reading) / ns; }
 
@@ -64,7 +63,7 @@ struct tick_unit {
     bool divides(std::int64_t period) const { return static_cast<std::uint64_t>(period) % ns == 0; }
     bool counts(std::int64_t period) const { return static_cast<std::uint64_t>(period) % part == 0; }
 
-    // By how many parts a deadline is earlier than the tick that it rounds up to.
+    // The number of parts by which a deadline precedes the tick that it rounds up to.
     std::uint32_t early(std::int64_t deadline) const {
         const std::uint64_t over = static_cast<std::uint64_t>(deadline) % ns;
         return over == 0 ? 0 : static_cast<std::uint32_t>((ns - over) / part);
@@ -77,13 +76,13 @@ inline std::int64_t system_reading(clockid_t clock) {
     return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
-// A clock of the system's, or a virtual one that the program moves.
+// A system clock, or a virtual one that the program moves.
 class clock_source {
   public:
     void be_system(clockid_t id) { id_ = id; }
 
-    // Reads 0 until it is moved. With a base, which is virtual and has none itself, it moves along with that,
-    // and can be set.
+    // Reads 0 until it is moved. With a base, a virtual clock that has no base itself, the clock moves along
+    // with the base, and can be set.
     void be_virtual(const clock_source *base) {
         is_virtual_ = true;
         base_ = base;
@@ -97,7 +96,7 @@ class clock_source {
         return system_reading(id_);
     }
 
-    // Of virtual clocks. The first by one thread at a time, the second by any.
+    // For virtual clocks. `move` by one thread at a time, `set` by any.
     void move(std::int64_t by) { own_.store(reading_after(own_, by), std::memory_order_release); }
     void set(std::int64_t to) { own_.store(reading_after(0, to) - base_->read(), std::memory_order_release); }
 
@@ -111,7 +110,7 @@ class clock_source {
     clockid_t id_ = CLOCK_MONOTONIC;
     bool is_virtual_ = false;
     const clock_source *base_ = nullptr;
-    std::atomic<std::int64_t> own_{0};  // how far it is ahead of its base, or of 0
+    std::atomic<std::int64_t> own_{0};  // how far the clock is ahead of its base, or of 0
 };
 
 }  // namespace tickwheel::runtime

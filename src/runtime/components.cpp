@@ -9,19 +9,19 @@ namespace tickwheel::runtime {
 
 namespace {
 
-// Walks: calling a hook of each component without holding a lock.
+// Walks call a hook of each component without holding a lock.
 //
-// The hooks `stop` and `end` run functions of the user's, or wait for them, and these may make and free
-// components. So the mutex cannot be held meanwhile, and no pointer into the list would stay valid. A
-// walk has a number instead, and each component remembers the last walk that has reached it. The
-// search for the next one goes on at `unreached`, which remove_component keeps valid; at the end of the
-// list it starts once more at the front, where components stand that were made meanwhile. It ends when
-// all have the number of this walk. The component whose hook runs is not freed meanwhile:
-// tw_workers_free waits for `lifecycle_mutex` or refuses, and a set is not closed from inside itself.
+// The hooks `stop` and `end` run the user's functions, or wait for them, and these functions may make and
+// free components. So the mutex cannot be held meanwhile, and no pointer into the list would stay valid.
+// Instead, a walk has a number, and each component remembers the last walk that reached it. The search for
+// the next component continues at `unreached`, which remove_component keeps valid; at the end of the list it
+// starts again at the front, where new components are. The walk ends when all components have its number. The
+// component whose hook runs is not freed meanwhile: tw_workers_free waits for `lifecycle_mutex` or refuses,
+// and a set cannot be freed from inside its own callbacks.
 component *next_in(tw_runtime &rt, std::uint64_t walk) {
     const base::mutex_hold hold(&rt.components_mutex);
     component *each = rt.unreached;
-    if (each == nullptr)  // at the end; what was made meanwhile stands before
+    if (each == nullptr)  // at the end; new components are at the front
         each = rt.components;
     while (each != nullptr && each->last_walk == walk)
         each = each->next;
@@ -50,7 +50,7 @@ template <class Do> void for_each_component(tw_runtime &rt, Do what) TW_REQUIRES
         what(*each);
 }
 
-// Calls a hook of each component that has it. For hooks that do not run functions of the user's.
+// Calls a hook of each component that has it. Only for hooks that run none of the user's functions.
 void call_each(tw_runtime &rt, void (*component_hooks::*what)(component &)) TW_REQUIRES(rt.components_mutex) {
     for_each_component(rt, [what](component &each) {
         if (each.hooks->*what != nullptr)
@@ -58,20 +58,20 @@ void call_each(tw_runtime &rt, void (*component_hooks::*what)(component &)) TW_R
     });
 }
 
-// The component that has asked to be settled, or null. Its lock is taken before the mutex of the list is
-// released, so it is not freed in between.
+// The component that has asked to be settled, or null. Takes its lock before releasing the list's mutex, so
+// that no thread frees it in between.
 // ACQUIRES: the component's lock
 component *lock_unsettled(tw_runtime &rt) {
     const base::mutex_hold hold(&rt.components_mutex);
-    component *const it = rt.unsettled;
-    if (it != nullptr)
-        it->hooks->lock(*it);
-    return it;
+    component *const unsettled = rt.unsettled;
+    if (unsettled != nullptr)
+        unsettled->hooks->lock(*unsettled);
+    return unsettled;
 }
 
-// tw_fork takes the lock of a wheel, and releases it in the parent. In the child it makes a new lock, and
-// forgets the callbacks and waits of threads that the child lacks. A wheel that shares the lock of another
-// one leaves the lock to that one.
+// tw_fork takes a wheel's lock, and releases it in the parent. In the child it makes a new lock, and forgets
+// the callbacks and waits of threads that the child lacks. A wheel that shares another wheel's lock leaves
+// the lock to that wheel.
 void fork_wheels(tw_runtime &rt, tw_fork_moment moment) {
     for_each_timeline(rt, [moment](timeline &line) { tw_fork(&line.wheel, moment); });
 }
@@ -91,15 +91,16 @@ component *newest(tw_runtime &rt) {
 }
 
 component *find(tw_runtime &rt, const component_hooks &hooks) TW_REQUIRES(rt.components_mutex) {
-    component *it = rt.components;
-    while (it != nullptr && it->hooks != &hooks)
-        it = it->next;
-    return it;
+    component *found = rt.components;
+    while (found != nullptr && found->hooks != &hooks)
+        found = found->next;
+    return found;
 }
 
 }  // namespace
 
-// A component that is added before a fork is whole in the child: this is the last step of making it.
+// Adding is the last step of making a component, so a component that was added before a fork is complete in
+// the child.
 void add_component_locked(component &added, tw_runtime &rt, const component_hooks &hooks) {
     added.rt = &rt;
     added.hooks = &hooks;
@@ -115,11 +116,11 @@ void add_component(component &added, tw_runtime &rt, const component_hooks &hook
     add_component_locked(added, rt, hooks);
 }
 
-bool add_only_component(component &it, tw_runtime &rt, const component_hooks &hooks) {
+bool add_only_component(component &added, tw_runtime &rt, const component_hooks &hooks) {
     const base::mutex_hold hold(&rt.components_mutex);
     if (find(rt, hooks) != nullptr)
         return false;
-    add_component_locked(it, rt, hooks);
+    add_component_locked(added, rt, hooks);
     return true;
 }
 
@@ -128,41 +129,41 @@ component *find_component(tw_runtime &rt, const component_hooks &hooks) {
     return find(rt, hooks);
 }
 
-// A walk that would have reached this component next goes on behind it.
-void remove_component(component &it) {
-    const base::mutex_hold hold(&it.rt->components_mutex);
-    if (it.rt->unreached == &it)
-        it.rt->unreached = it.next;
-    base::unlink(it.rt->components, it);
+// If a walk would have reached this component next, it continues with the one after it.
+void remove_component(component &removed) {
+    const base::mutex_hold hold(&removed.rt->components_mutex);
+    if (removed.rt->unreached == &removed)
+        removed.rt->unreached = removed.next;
+    base::unlink(removed.rt->components, removed);
 }
 
 void stop_components(tw_runtime &rt) { for_each_component_once(rt, &component_hooks::stop); }
 
 void end_components(tw_runtime &rt) { for_each_component_once(rt, &component_hooks::end); }
 
-// One is enough: only callbacks on the firing thread ask, and after the first of them the wheel calls
-// nothing more until `settle` has been called.
-void ask_to_settle(component &it) {
-    it.rt->unsettled = &it;
-    for_each_timeline(*it.rt, [](timeline &line) {
+// One `unsettled` is enough: only callbacks on the firing thread ask, and after the first such callback the
+// wheel fires nothing more until `settle` has run.
+void ask_to_settle(component &asking) {
+    asking.rt->unsettled = &asking;
+    for_each_timeline(*asking.rt, [](timeline &line) {
         if (tw_core_is_in_callback(&line.wheel) != 0)
             tw_interrupt(&line.wheel);
     });
 }
 
-// Only if it is this component that has asked: another one may have asked since.
-void mark_settled(component &it) {
-    component *unsettled = &it;
-    it.rt->unsettled.compare_exchange_strong(unsettled, nullptr);
+// Only if this component is still the one to settle: another may have asked since.
+void mark_settled(component &settled) {
+    component *unsettled = &settled;
+    settled.rt->unsettled.compare_exchange_strong(unsettled, nullptr);
 }
 
 bool settle_components_slowly(tw_runtime &rt) {
-    component *const it = lock_unsettled(rt);
-    return it == nullptr || it->hooks->settle(*it);
+    component *const unsettled = lock_unsettled(rt);
+    return unsettled == nullptr || unsettled->hooks->settle(*unsettled);
 }
 
-// The mutex is held all the time, unlike in a walk: this is called from inside callbacks, too, while a
-// walk may be under way. The hooks take locks for a moment and wait for nothing.
+// Holds the mutex throughout, unlike a walk: callbacks call this too, perhaps during a walk. The hooks take
+// locks for a moment and wait for nothing.
 void interrupt_components(tw_runtime &rt) {
     const base::mutex_hold hold(&rt.components_mutex);
     call_each(rt, &component_hooks::interrupt);
@@ -173,8 +174,9 @@ void begin_to_clear_components(tw_runtime &rt) {
     call_each(rt, &component_hooks::begin_clear);
 }
 
-// One at a time and with the mutex released in between, because tw_runtime_clear calls a function of the
-// user's for each. That may make and free components, so the search begins at the first one each time.
+// Takes one node per call, and releases the mutex in between, because tw_runtime_clear calls the user's
+// function for each node. That function may make and free components, so each search starts at the first
+// component.
 tw_node *clear_one_in_components(tw_runtime &rt) {
     const base::mutex_hold hold(&rt.components_mutex);
     tw_node *found = nullptr;
@@ -198,8 +200,8 @@ void unlock_all_in_child(tw_runtime &rt) {
     unlock_all_by(rt, &component_hooks::begin_in_child, TW_FORK_CHILD);
 }
 
-// In a child, whose only thread this is. A component that cannot be revived keeps the runtime marked, and
-// those before it are revived once more when the call is repeated.
+// For a child, which has only this thread. If a component cannot be revived, the runtime stays marked, and a
+// repeated call revives the earlier components again.
 int revive_components(tw_runtime &rt) {
     rt.components_mutex.assume_held();  // no other thread is here
     for (component *each = rt.components; each != nullptr; each = each->next)

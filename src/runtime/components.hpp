@@ -1,5 +1,5 @@
-// Components: what is made on a runtime and ends with it, such as pools of workers and sets of
-// timers. The runtime knows them by their hooks alone. The order of locks is in state.hpp.
+// Components are made on a runtime and end with it: pools of workers and sets of timers, for example. The
+// runtime knows them only by their hooks. The order of locks is in state.hpp.
 #pragma once
 
 #include "state.hpp"
@@ -8,66 +8,66 @@ namespace tickwheel::runtime {
 
 struct component;
 
-// Jobs: nodes whose callback only passes a fire on, to be run elsewhere. The runtime recognises them by that
-// callback; cancelling one has to take back the fires that were passed on, too. Records have no relay: the
+// Jobs are nodes whose callback only passes a fire on, to run elsewhere. The runtime recognises them by that
+// callback; cancelling a job must also take back the fires that were passed on. Records have no relay: the
 // calls on records find their waiting fires through their set.
 struct fire_relay {
     tw_callback *callback;
-    std::uint32_t (*withdraw)(tw_node &);  // takes back the fires that wait; returns how many
-    void (*wait_for_runs)(tw_node &);      // until the runs that other threads are in have ended
+    std::uint32_t (*withdraw)(tw_node &);  // takes back the waiting fires; returns how many
+    void (*wait_for_runs)(tw_node &);      // until the runs on other threads have ended
 };
 
 struct running_callbacks {
     running_callback *first;
     unsigned count;
-    bool has_more;  // fires that wait to be run, or a run that begins or ends
+    bool has_more;  // fires wait for a run, or a run begins or ends
 };
 
-// A component's answers to what happens to its runtime. A hook that is null does nothing;
-// begin_in_child and destroy are never null, nor are lock and unlock of one that asks to be settled.
+// A component's hooks for the events of its runtime. A null hook does nothing. begin_in_child and destroy are
+// never null; nor are lock and unlock if the component asks to be settled.
 struct component_hooks {
     // How the runtime recognises nodes that are jobs; null if the component has none. The runtime keeps one
-    // value, so all components that set it set it to the same one.
+    // value, so all components with a job_relay must set the same one.
     const fire_relay *job_relay = nullptr;
 
-    // Take and release the component's lock. A thread that holds it keeps the component from being freed.
+    // Take and release the component's lock. Nothing frees the component while a thread holds it.
     void (*lock)(component &) = nullptr;
     void (*unlock)(component &) = nullptr;
 
-    // In the child of a fork, instead of `unlock`: only the forking thread is there.
+    // Replaces `unlock` in the child of a fork, which has the forking thread only.
     void (*begin_in_child)(component &) = nullptr;
 
-    // The firing thread is to leave, also out of `settle`. Any thread, in callbacks as well.
+    // Makes the firing thread leave, even out of `settle`. Any thread, in callbacks as well.
     // REQUIRES: components mutex held
     void (*interrupt)(component &) = nullptr;
 
-    // Called by the firing thread, outside of callbacks, after ask_to_settle. Returns false if the
-    // firing thread has to leave first; then it is called again before anything is fired.
+    // The firing thread calls this outside callbacks, after ask_to_settle. Returns false if the firing thread
+    // must leave first; then the runtime calls this again before it fires anything.
     // REQUIRES: component's lock held. RELEASES: it
     bool (*settle)(component &) = nullptr;
 
-    // For tw_runtime_clear: fires that wait in the component, one after the other. The first marks
-    // those that wait now; the second takes back those of one node and returns that, or null.
+    // For tw_runtime_clear: the fires that wait in the component, one by one. begin_clear marks those that
+    // wait now; clear_one takes back the fires of one node and returns the node, or null.
     // REQUIRES: components mutex held
     void (*begin_clear)(component &) = nullptr;
     tw_node *(*clear_one)(component &) = nullptr;
 
-    // tw_runtime_stop, from outside callbacks: nothing is fired any more.
+    // tw_runtime_stop calls this from outside callbacks. Nothing fires any more.
     void (*stop)(component &) = nullptr;
 
-    // Nothing is fired any more, and the wheels are empty: gives back all that is the user's, by
-    // functions of the user's, which may call anything. All components are still there.
+    // Gives back everything that belongs to the user, by calling the user's functions, which may call
+    // anything. Nothing fires any more, the wheels are empty, and all components still exist.
     void (*end)(component &) = nullptr;
 
-    // tw_runtime_after_fork, in a child, when all components have ended. 0 or a negative errno;
-    // then it is called once more.
+    // tw_runtime_after_fork calls this in a child, after `end` of every component. 0 or a negative errno;
+    // after an error the next tw_runtime_after_fork calls this again.
     int (*revive)(component &) = nullptr;
 
-    // The runtime is being freed, and nothing of the user's runs any more. Also in the child
-    // of a fork. Components that were made later are gone. Takes itself off by remove_component.
+    // Frees the component, and calls remove_component. The runtime is being freed, and none of the user's
+    // functions runs any more; later components are gone. Also in the child of a fork.
     void (*destroy)(component &) = nullptr;
 
-    // What the threads of the component run at this moment.
+    // The callbacks that the component's threads are running.
     // REQUIRES: components mutex held
     running_callbacks (*callbacks)(component &) = nullptr;
 };
@@ -76,38 +76,38 @@ struct component {
     tw_runtime *rt;
     const component_hooks *hooks;
     component *next, *previous;  // newest first; guarded by the runtime's components_mutex
-    std::uint64_t last_walk;     // the last that has reached it; see for_each_component_once
-    std::uint64_t number;        // of a later one, it is higher
+    std::uint64_t last_walk;     // the last walk that reached it; see for_each_component_once
+    std::uint64_t number;        // later components have higher numbers
 };
 
 void add_component(component &added, tw_runtime &rt, const component_hooks &hooks);
-void remove_component(component &it);
+void remove_component(component &removed);
 
 void add_component_locked(component &added, tw_runtime &rt, const component_hooks &hooks)
     TW_REQUIRES(rt.components_mutex);
 
-// Of kinds that a runtime has at most one of. The first returns false, having done nothing, if there is one
-// with these hooks already; the second returns null if there is none.
-bool add_only_component(component &it, tw_runtime &rt, const component_hooks &hooks);
+// For singletons. add_only_component returns false, having done nothing, if the runtime already has a
+// component with these hooks; find_component returns null if it has none.
+bool add_only_component(component &added, tw_runtime &rt, const component_hooks &hooks);
 component *find_component(tw_runtime &rt, const component_hooks &hooks);
 
 // --- called by components ---
 
-// From inside a callback on the firing thread: has it call nothing more, and then this component's
-// `settle` before it fires more. So that is done outside of callbacks, where no tw_runtime_cancel_wait
-// waits for it.
+// Call this in a callback on the firing thread. After that callback the firing thread calls this component's
+// `settle` before it fires more. So `settle` runs outside callbacks, where no tw_runtime_cancel_wait waits
+// for it.
 // REQUIRES: component's lock held
-void ask_to_settle(component &it);
+void ask_to_settle(component &asking);
 
-// `settle` need not be called (any more).
+// Cancels ask_to_settle.
 // REQUIRES: component's lock held, or components mutex held
-void mark_settled(component &it);
+void mark_settled(component &settled);
 
 // --- for the runtime's own life ---
 
-// Called by the firing thread before it fires, and after each wheel. Returns false if the thread has to
-// leave, and to call this again before it fires more. With nothing to settle this is one relaxed load:
-// only the firing thread itself makes `unsettled` non-null, in its callbacks.
+// The firing thread calls this before it fires, and after each wheel. If this returns false, the thread must
+// leave, and call this again before it fires more. With nothing to settle this is one relaxed load: only the
+// firing thread itself makes `unsettled` non-null, in its callbacks.
 bool settle_components_slowly(tw_runtime &rt);
 inline bool settle_components(tw_runtime &rt) {
     return rt.unsettled.load(std::memory_order_relaxed) == nullptr || settle_components_slowly(rt);

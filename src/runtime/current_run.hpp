@@ -1,5 +1,5 @@
-// The run of a fire that is not a node's callback: a frame of the thread that runs it. Each thread knows its
-// own frames only.
+// The run of a fire that is not a node's callback. It is a frame of the thread that runs it; each thread
+// knows only its own frames.
 #pragma once
 
 #include "on_stack.hpp"
@@ -7,9 +7,9 @@
 
 namespace tickwheel::runtime {
 
-// The fire that this thread runs: a record's on the firing thread, or any on a worker or inline.
-// tw_runtime_due and tw_runtime_overruns answer from this frame, because on a worker the wheel has gone on
-// since. Frames may nest: a callback may drive another runtime.
+// The fire that this thread runs: a record's on the firing thread, or any fire on a worker or inline.
+// tw_runtime_due and tw_runtime_overruns answer from this frame, because by the time a worker runs the fire,
+// the wheel has moved on. Frames may nest: a callback may drive another runtime.
 class current_run : on_stack<current_run> {
   public:
     current_run(const tw_runtime &rt, std::int64_t due, std::uint64_t overruns)

@@ -8,13 +8,13 @@ struct passage {
 };
 
 /* Runs at the end of the scope, with or without an exception. */
-static void clean_up(struct passage *it) {
-    if (!it->has_returned)
-        it->left(it->arg);
+static void clean_up(struct passage *passage) {
+    if (!passage->has_returned)
+        passage->left(passage->arg);
 }
 
 void tw_passing_exceptions(void (*body)(void *), void (*left)(void *), void *arg) {
-    __attribute__((cleanup(clean_up))) struct passage it = {left, arg, 0};
+    __attribute__((cleanup(clean_up))) struct passage passage = {left, arg, 0};
     body(arg);
-    it.has_returned = 1;
+    passage.has_returned = 1;
 }

@@ -1,10 +1,10 @@
-/* Exceptions of callbacks, on their way through the library to the program's handler. That is possible
- * where the program drives the runtime (tw_runtime_dispatch, tw_runtime_advance).
+/* Callbacks' exceptions, on their way through the library to the program's handler. Possible where the
+ * program drives the runtime (tw_runtime_dispatch, tw_runtime_advance).
  *
  * The library is C++ without exceptions, so that programs in C need no C++ runtime. An exception passes
- * through such code, but no destructor runs. What has to happen all the same (the fire is over, the
- * driving thread has left) is called from here: this is the one file that is compiled with exceptions, and
- * it is C, where the cleanup attribute needs no more than libgcc. */
+ * through such code, but no destructor runs. This file makes the calls that must happen all the same (the
+ * fire is over, the driving thread has left). It is the only file compiled with exceptions, and it is C,
+ * where the cleanup attribute needs only libgcc. */
 #ifndef TICKWHEEL_SRC_RUNTIME_EXCEPTIONS_H
 #define TICKWHEEL_SRC_RUNTIME_EXCEPTIONS_H
 
@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-/* Calls body(arg). If an exception leaves that, calls left(arg), and the exception goes on. */
+/* Calls body(arg). If an exception leaves body, calls left(arg), and the exception continues. */
 void tw_passing_exceptions(void (*body)(void *), void (*left)(void *), void *arg);
 
 #ifdef __cplusplus
@@ -24,9 +24,9 @@ template <class Body, class Left> void passing_exceptions(Body body, Left left) 
     struct both {
         Body &body;
         Left &left;
-    } it = {body, left};
+    } functions = {body, left};
     tw_passing_exceptions([](void *arg) { static_cast<both *>(arg)->body(); },
-                          [](void *arg) { static_cast<both *>(arg)->left(); }, &it);
+                          [](void *arg) { static_cast<both *>(arg)->left(); }, &functions);
 }
 
 }  // namespace tickwheel::runtime

@@ -1,10 +1,10 @@
 // Handlers of pthread_atfork for all runtimes of the process, and tw_runtime_after_fork.
 //
-// The child has one thread, the one that forked, and a copy of all memory at that moment. A lock that
-// another thread held would be held for ever, and what it guards might be half changed. So the parent
-// takes every lock of every runtime before the fork: the copies are whole, and the thread that releases
-// them in the child is the thread that has taken them. What a lock does not guard is one thread's own
-// (the turn of the firing thread, a worker's run) and is begun anew in the child.
+// The child has one thread, the one that forked, and a copy of all memory at that moment. If another thread
+// held a lock, the lock would stay held forever, and the data that it guards might be half changed. So the
+// parent takes every lock of every runtime before the fork: the copies are whole, and in the child the thread
+// that took the locks releases them. Data that no lock guards belongs to a single thread (the turn of the
+// firing thread, a worker's run), and the child resets it.
 #include "fork.hpp"
 
 #include <cassert>
@@ -27,9 +27,9 @@ template <class Do> void for_each_runtime(Do what) TW_REQUIRES(process_mutex) {
         what(*rt);
 }
 
-// Takes the locks in the order that all code keeps to (state.hpp). Not `lifecycle_mutex`: a thread that
-// holds it may be waiting for the very callback that forks, and the fork would wait for ever. The child makes
-// it anew; what it guards, the firing thread, is not there.
+// Takes the locks in their usual order (state.hpp). Not `lifecycle_mutex`: a thread that holds it may be
+// waiting for the very callback that forks, and the fork would wait forever. The child makes a new one; the
+// firing thread, which it guards, does not exist there.
 void prepare() TW_ACQUIRE(process_mutex) {
     process_mutex.lock();
     for_each_runtime(lock_all);
@@ -40,9 +40,9 @@ void in_parent() TW_RELEASE(process_mutex) {
     process_mutex.unlock();
 }
 
-// The runtime is marked first. The thread that forked may be in a callback of the wheel or on a worker; when
-// it returns there, it finds the mark, fires nothing more and leaves (must_leave). `prepare` has taken the
-// wall mutex and the locks of components on this thread, which therefore may release them or make them anew.
+// Marks the runtime first. The thread that forked may be in a callback of the wheel or on a worker; when it
+// returns there, it finds the mark, fires nothing more and leaves (must_leave). `prepare` took the wall mutex
+// and the components' locks on this thread, so this thread may release or renew them.
 void in_child() TW_RELEASE(process_mutex) {
     for_each_runtime([](tw_runtime &rt) TW_UNCHECKED_LOCKING {  // `prepare` took the locks
         rt.forked = true;
@@ -53,7 +53,7 @@ void in_child() TW_RELEASE(process_mutex) {
     process_mutex.unlock();
 }
 
-// Set when the first runtime is made, and for good: handlers cannot be taken off again.
+// Sets the handlers when the first runtime is made, and for good: pthread_atfork cannot take them off again.
 int set_handlers() TW_REQUIRES(process_mutex) {
     if (handlers_are_set)
         return 0;
@@ -62,10 +62,10 @@ int set_handlers() TW_REQUIRES(process_mutex) {
     return -error;
 }
 
-// The nodes are copies, and their timers are the parent's to fire, so the wheels are emptied and
-// components give back what is the user's. That comes first because functions of the user's run there:
-// they may fork again, and that child must find no descriptor or thread that is this process's own.
-// On error the runtime stays marked, and the call may be repeated.
+// The nodes are copies, and their timers are the parent's to fire. So this empties the wheels, and the
+// components give back what belongs to the user. That comes first because it runs the user's functions: they
+// may fork again, and their child must not find a descriptor or thread that belongs to this process. On error
+// the runtime stays marked, and the user may repeat the call.
 int revive(tw_runtime &rt) {
     empty_wheels(rt);
     end_components(rt);
@@ -76,9 +76,9 @@ int revive(tw_runtime &rt) {
     return revive_components(rt);
 }
 
-// From here on calls are taken. A runtime that was being freed when the process forked stays closed to
-// arming, and can only be freed.
-void begin_anew(tw_runtime &rt) {
+// Accepts calls again. A runtime that was being freed when the process forked stays closed to arming, and can
+// only be freed.
+void reopen(tw_runtime &rt) {
     for_each_timeline(rt, [](timeline &line) { line.asleep_until = awake; });
     rt.meter.abandon_callback();
     rt.turn_number &= ~1U;
@@ -108,8 +108,8 @@ void stop_watching_for_forks(tw_runtime &rt) {
 
 using namespace tickwheel::runtime;
 
-// Refused inside callbacks: the frames of the library that they return to belong to the parent's turn, and
-// would go on with it.
+// Refused inside callbacks: they return to frames of the library that belong to the parent's turn, which
+// would then continue in the child.
 TW_API int tw_runtime_after_fork(tw_runtime *rt) {
     registry::is_runtime(rt, __builtin_return_address(0));
     if (rt == nullptr)
@@ -123,6 +123,6 @@ TW_API int tw_runtime_after_fork(tw_runtime *rt) {
     const inside_user_code frame(*rt, end);
     const int error = revive(*rt);
     if (error == 0)
-        begin_anew(*rt);
+        reopen(*rt);
     return explain_system_error(error);
 }

@@ -1,4 +1,4 @@
-// Durations by their size: two buckets for each power of two. Any thread may read.
+// Histograms of durations, with two buckets for each power of two. Any thread may read.
 #pragma once
 
 #include <atomic>
@@ -9,12 +9,12 @@
 
 namespace tickwheel::runtime {
 
-// How a counter is written: by one thread at a time, which needs no exchange; or by any.
+// Who writes a counter: one thread at a time, which needs no exchange, or any thread.
 struct by_one_thread {
     static void add(std::atomic<std::uint64_t> &counter, std::uint64_t more) {
         counter.store(counter.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
     }
-    // Up to what an int64_t holds: virtual time can be late by centuries.
+    // Stops at INT64_MAX: virtual time can be late by centuries.
     static void add(std::atomic<std::int64_t> &counter, std::int64_t more) {
         std::int64_t sum = 0;
         if (__builtin_add_overflow(counter.load(std::memory_order_relaxed), more, &sum)) [[unlikely]]
@@ -37,7 +37,7 @@ struct by_any_thread {
     }
 };
 
-// Bucket 0 is for less than 2^9 ns. Above, the two highest bits of a duration tell its bucket.
+// Bucket 0 holds durations below 2^9 ns. Above that, a duration's two highest bits select its bucket.
 inline constexpr unsigned lowest_width = 9;
 
 constexpr unsigned bucket_of(std::int64_t ns) {

@@ -1,5 +1,4 @@
-// See labels.hpp. The texts are published one after the other and never change, so they are searched without
-// a lock.
+// See labels.hpp. The texts are published one after the other and never change, so a search needs no lock.
 #include "labels.hpp"
 
 #include "core/door.h"
@@ -17,7 +16,7 @@ template <class Matches> unsigned find(const tw_runtime &rt, Matches matches) {
     return 0;
 }
 
-// Most callers pass the same pointer each time, which is found without comparing texts.
+// Most callers always pass the same pointer, so the first search compares no texts.
 unsigned search(const tw_runtime &rt, const char *text) {
     const unsigned same = find(rt, [text](const char *each) { return each == text; });
     return same != 0 ? same : find(rt, [text](const char *each) { return std::strcmp(each, text) == 0; });

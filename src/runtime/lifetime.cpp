@@ -1,15 +1,14 @@
-// tw_runtime_new, start, stop and free. Any thread; starting and stopping are made one at a time by
-// `lifecycle_mutex`.
+// tw_runtime_new, start, stop and free. Any thread; `lifecycle_mutex` serializes starting and stopping.
 //
-// Stopping from inside a callback. A thread cannot wait for itself, so there a stop or free interrupts
-// the firing thread and returns; the rest happens when the callbacks have returned.
+// Stopping from inside a callback. A thread cannot wait for itself, so a stop or free in a callback
+// interrupts the firing thread and returns; the rest happens when the callbacks have returned.
 //
-// Freeing, the order of things (`destroy`). First the runtime is closed to arming, then its wheels are
-// emptied: a call that arms at that moment either comes first, and its node is taken off, or reads that
-// the runtime is closed and takes the node off itself (disarm_if_closed). So no node stays pending, and their
-// owners may free them. Then, with all components still there, what is the user's is given back
-// (`drop`), by functions that may call anything, fork included. Only when nothing of the user's can run
-// any more are the components destroyed, then the driver closed, then the memory freed.
+// The order of freeing (`destroy`). First close the runtime to arming, then empty its wheels: a call that
+// arms at that moment either comes first, and its node is taken off, or reads that the runtime is closed and
+// takes the node off itself (disarm_if_closed). So no node stays pending, and the owners of the nodes may
+// free them. Then, while all components still exist, give back everything that belongs to the user (`drop`),
+// by calling functions that may call anything, fork included. Once no function of the user can run any more,
+// destroy the components, close the driver, and free the memory.
 #include "lifetime.hpp"
 
 #include <sched.h>
@@ -37,7 +36,7 @@ constexpr std::int64_t default_tick_ns = 1'000'000;
 constexpr std::int64_t longest_tick_ns = 3'600'000'000'000;
 constexpr std::uint32_t default_budget = 1024;
 
-// Returns null if the options are valid, else why not.
+// Returns null if the options are valid, else the reason why not.
 const char *what_is_wrong(const tw_runtime_options &o) {
     if (o.tick_ns < 0 || o.tick_ns > longest_tick_ns)
         return "tick_ns is negative, or more than an hour";
@@ -65,7 +64,7 @@ tw_clock clock_for(const tw_driver &driver, tw_clock asked) {
     return is_manual(driver) ? TW_CLOCK_VIRTUAL : TW_CLOCK_MONOTONIC;
 }
 
-// A driver that does not wait has virtual time, and no other driver has.
+// A driver that does not wait has virtual time; no other driver has.
 bool can_tell(const tw_driver &driver, tw_clock clock) {
     if ((driver.clocks & TW_CLOCK_BIT(clock)) == 0)
         return false;
@@ -73,8 +72,8 @@ bool can_tell(const tw_driver &driver, tw_clock clock) {
                              : clock != TW_CLOCK_VIRTUAL;
 }
 
-// Zeroed memory for a runtime and, behind it, its driver's state. Hidden from tools that look for races, to
-// which the library's atomic accesses would look like some (port.h).
+// Zeroed memory for a runtime, followed by its driver's state. Hidden from tools that look for data races,
+// which would report the library's atomic accesses (port.h).
 tw_runtime *allocate(const tw_driver &driver) {
     constexpr std::size_t alignment = alignof(std::max_align_t);
     constexpr std::size_t state_at = (sizeof(tw_runtime) + alignment - 1) / alignment * alignment;
@@ -100,8 +99,8 @@ void take_options(tw_runtime &rt, const tw_runtime_options &o) {
     copy_thread_name(rt.thread_name, o.thread_name, "tickwheel");
 }
 
-// Virtual clocks start at 0. A steady timeline is never on the wall clock, whatever was asked for: delays
-// must not notice when that is set.
+// Virtual clocks start at 0. A steady timeline never follows the wall clock, whatever the options say:
+// setting that clock must not affect delays.
 int open_timelines(tw_runtime &rt, std::int64_t tick_ns) {
     tick_unit unit;
     unit.set(static_cast<std::uint64_t>(tick_ns != 0 ? tick_ns : default_tick_ns));
@@ -119,8 +118,8 @@ int open_timelines(tw_runtime &rt, std::int64_t tick_ns) {
     return error;
 }
 
-// Every step that can fail comes after those that destroy() needs to have happened, so that it undoes all
-// of them. The runtime is added to the list of forks last: the handlers find none that is half made.
+// Every step that can fail comes after the steps that destroy() relies on, so that destroy() can undo them
+// all. The runtime joins the list for forks last, so that the handlers find no half-made runtime.
 int make(const tw_driver &driver, const tw_runtime_options &o, tw_runtime *&made) {
     stopwatch::prepare();
     tw_runtime *rt = allocate(driver);
@@ -161,7 +160,7 @@ int explain_refused_driver(int error) {
 
 // --- the thread --------------------------------------------------------------------
 
-// The timer slack is set because the kernel would otherwise round each wait up by as much as 50 us (P2).
+// Sets the timer slack, because otherwise the kernel would round each wait up by as much as 50 us (P2).
 void *thread_main(void *arg) {
     tw_runtime &rt = *static_cast<tw_runtime *>(arg);
     begin_thread(rt.thread_name);
@@ -199,7 +198,7 @@ int set_attributes(pthread_attr_t &attributes, processors_of_new_thread &process
     return error;
 }
 
-// A priority is refused by the system without the right to it, and a set of processors that does not
+// The system refuses a priority that the process has no right to, and a set of processors that does not
 // exist; then there is no thread (tw_runtime_start).
 int create_firing_thread(tw_runtime &rt) TW_REQUIRES(rt.lifecycle_mutex) {
     pthread_attr_t attributes;
@@ -221,8 +220,8 @@ int explain_refused_thread(const tw_runtime &rt, int error) {
     return explain_system_error(error);
 }
 
-// Waits for the runtime's thread, if that is what fires. From outside the runtime's callbacks, as the
-// thread must not wait for itself.
+// Waits for the runtime's thread, if that thread fires. Call this outside the runtime's callbacks, because
+// the thread must not wait for itself.
 void join(tw_runtime &rt) TW_REQUIRES(rt.lifecycle_mutex) {
     if (rt.driven != driven::by_thread)
         return;
@@ -230,16 +229,16 @@ void join(tw_runtime &rt) TW_REQUIRES(rt.lifecycle_mutex) {
     rt.driven = driven::by_none;
 }
 
-// No further callback begins after the one that runs. Interrupts the wheels too, whose calls to
-// tw_advance would otherwise fire everything that is due, and components, where the firing thread may
-// wait for room in a queue.
+// Lets no callback begin after the current one. Also interrupts the wheels, because their tw_advance would
+// otherwise fire all due timers, and the components, because the firing thread may wait there for room in a
+// queue.
 void interrupt(tw_runtime &rt) {
     rt.stopping.store(true, std::memory_order_release);
     for_each_timeline(rt, [](timeline &line) { tw_interrupt(&line.wheel); });
     interrupt_components(rt);
 }
 
-// From inside user code. If that runs elsewhere, the firing thread may be asleep and is woken.
+// From inside user code. If that code runs elsewhere, the firing thread may be asleep, so this wakes it.
 void interrupt_from_inside(tw_runtime &rt, const inside_user_code &outermost) {
     interrupt(rt);
     if (outermost.runs_elsewhere())
@@ -253,9 +252,9 @@ void interrupt_and_join(tw_runtime &rt) TW_REQUIRES(rt.lifecycle_mutex) {
     join(rt);
 }
 
-// A callback may have stopped the thread, which then ends by itself and is joined by the next call from
-// outside: this one, a stop, or one that drives the runtime. `driven` decides which thread fires: of a
-// start and a tw_runtime_dispatch at the same time, one is refused.
+// A callback may have stopped the thread. The thread then ends by itself, and the next call from outside
+// joins it: this call, a stop, or a call that drives the runtime. `driven` decides which thread fires: if a
+// start and a tw_runtime_dispatch come at the same time, one of them is refused.
 int start(tw_runtime &rt) {
     const base::mutex_hold hold(&rt.lifecycle_mutex);
     if (rt.stopping)
@@ -264,7 +263,7 @@ int start(tw_runtime &rt) {
     if (!rt.driven.compare_exchange_strong(none, driven::by_thread))
         return none == driven::by_thread ? explain_system_error(-EALREADY)
                                          : refuse(-EBUSY, "another thread drives the runtime");
-    rt.stopping = false;  // after the exchange: a thread that fires already keeps its stop
+    rt.stopping = false;  // after the exchange, so that a thread that already fires keeps its stop
     const int error = rt.lent ? refuse(-EBUSY, "its descriptor is in a loop (tw_runtime_fd)")
                               : explain_refused_thread(rt, create_firing_thread(rt));
     if (error != 0)
@@ -274,9 +273,9 @@ int start(tw_runtime &rt) {
     return error;
 }
 
-// From inside a callback, only interrupts: it would wait for itself, or for a thread that holds
-// `lifecycle_mutex` and waits for this callback. From outside, returns when nothing fires and components have
-// stopped.
+// From inside a callback this only interrupts: it would wait for itself, or for a thread that holds
+// `lifecycle_mutex` and waits for this callback. From outside, it returns when nothing fires any more and the
+// components have stopped.
 void stop(tw_runtime &rt) {
     if (inside_user_code::of(rt)) {
         interrupt_from_inside(rt, *inside_user_code::outermost(rt));
@@ -287,16 +286,17 @@ void stop(tw_runtime &rt) {
     stop_components(rt);
 }
 
-// From here on nothing is armed, started or made. False if the runtime was being freed already.
+// Closes the runtime to arming, starting and making. Returns false if it was already being freed.
 bool begin_to_free(tw_runtime &rt) {
     int open = 0;
-    rt.closed.compare_exchange_strong(open, -ESHUTDOWN);  // a child says why everything is refused
+    rt.closed.compare_exchange_strong(open, -ESHUTDOWN);  // a child keeps its -ECHILD
     return rt.is_freed.exchange(1) == 0;
 }
 
 }  // namespace
 
-// Most runtimes were not stopped. A stop at this moment counts as one after this call.
+// Most runtimes were not stopped, so this looks before it locks. A stop at this moment counts as one after
+// this call.
 void join_if_stopped(tw_runtime &rt) {
     if (!rt.stopping)
         return;
@@ -310,7 +310,7 @@ void end_firing(tw_runtime &rt) {
     interrupt_and_join(rt);
 }
 
-// Also called in the child of a fork: the state is cleared, as its descriptors were the parent's.
+// A child of a fork calls this too, so it clears the state, whose descriptors belong to the parent.
 int open_driver(tw_runtime &rt) {
     std::memset(rt.driver_state, 0, rt.driver->state_size);
     const int error = rt.driver->open(rt.driver_state, rt.clock);
@@ -319,16 +319,16 @@ int open_driver(tw_runtime &rt) {
     return rt.driver_is_open ? 0 : error;
 }
 
-// Under the hold: a call that finds the wall clock set back shifts nodes, and would take those that tw_clear
-// has not handed out yet back to the wheel.
+// Holds the wall mutex: a call that finds the wall clock set back shifts nodes, and would put those that
+// tw_clear has not handed out yet back on the wheel.
 void empty_wheels(tw_runtime &rt) {
     const wall_hold hold(rt);
     for_each_timeline(rt, [](timeline &line) { tw_clear(&line.wheel, nullptr, nullptr); });
 }
 
-// The wheels are emptied even though they are about to be freed: a wheel that is made later may have
-// the address of this one, and no node may believe itself on it. The frame says that `drop` runs in
-// user code of the runtime, so that a tw_runtime_free from there does nothing more.
+// Empties the wheels even though they are about to be freed: a wheel that is made later may have the same
+// address, and no node may appear to be on it. The frame says that `drop` runs in user code of the runtime,
+// so that a tw_runtime_free in `drop` does nothing more.
 void destroy(tw_runtime &rt) {
     begin_to_free(rt);
     assert(is_consistent(rt));
@@ -395,10 +395,10 @@ TW_API int tw_runtime_stop(tw_runtime *rt) {
     return 0;
 }
 
-// tw_runtime_free from inside user code: does what the owners of nodes may rely on, and leaves the rest
-// to the outermost frame of the thread, the last thing that uses the runtime here. That is the end of a
-// call or of a worker's run (deferred_free), or the firing thread's own frame. The runtime's thread
-// then frees the runtime that it belongs to; it is detached, as no thread is there to join it.
+// tw_runtime_free from inside user code: does what the owners of nodes may rely on, and leaves the rest to
+// the thread's outermost frame, the last code here that uses the runtime. That is the end of a call or of a
+// worker's run (deferred_free), or the firing thread's own frame. The runtime's thread then frees its own
+// runtime; it is detached, because no thread is there to join it.
 static void defer_free(tw_runtime &rt, const inside_user_code &outermost) {
     if (!begin_to_free(rt))
         return;
@@ -413,7 +413,8 @@ static void defer_free(tw_runtime &rt, const inside_user_code &outermost) {
         pthread_detach(pthread_self());
 }
 
-// In the child of a fork there is no thread to stop, and `lifecycle_mutex` may have been held by one.
+// In the child of a fork there is no thread to stop, and a thread of the parent may have held
+// `lifecycle_mutex`.
 TW_API int tw_runtime_free(tw_runtime *rt) {
     registry::is_freed(rt, __builtin_return_address(0));
     if (rt == nullptr)

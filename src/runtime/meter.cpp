@@ -19,12 +19,13 @@ void fire_meter::end(const timeline &line, bool has_more) {
     has_more_since_.*line.deadline_field = has_more ? reading_ : -1;
 }
 
-// P2. Three things can make a fire late. An earlier turn used up its budget when this timer was due already;
-// or the thread was woken late, as far as the deadline lay behind it when it came to the first callback; or
-// the callbacks before it took their time. If the last two come together, the greater share is the cause.
+// P2. Three things can make a fire late. An earlier turn used up its budget when this timer was already due;
+// or the thread woke late, by as much as the deadline lay in the past when the thread came to its first
+// callback; or the callbacks before this one took their time. If the last two come together, the larger share
+// is the cause.
 //
-// A wall clock that is set passes deadlines, or takes them back, without anything being late. So on that
-// clock a fire is late at most by what the wake-up was, and the time since.
+// Setting a wall clock passes deadlines, or takes them back, without making anything late. So on that clock a
+// fire is late by at most the lateness of the wake-up plus the time since.
 fire_lateness fire_meter::lateness(std::int64_t due) const {
     const std::int64_t slept_from = sleep_.from.*line_->deadline_field;
     std::int64_t ns = reading_ - due + since_;
@@ -38,7 +39,7 @@ fire_lateness fire_meter::lateness(std::int64_t due) const {
     return {ns, overslept >= ns - overslept ? TW_LATE_WAKING : TW_LATE_CALLBACKS};
 }
 
-// On virtual time, where no time passes between two ticks of a simulation, that goes for most fires.
+// True for most fires on virtual time, where no time passes between two ticks of a simulation.
 bool fire_meter::is_in_time(std::int64_t due) const {
     return !is_timed_ && due == reading_ && due > has_more_since_.*line_->deadline_field;
 }
@@ -66,7 +67,7 @@ void fire_meter::show_callback(unsigned label, const tw_node *node, tw_handle ha
     running.begin(is_timed_ ? begun_ : stopwatch::now());
 }
 
-// None is open if the last callback has forked, and this is the child.
+// No group is open if the last callback has forked, and this is the child.
 void fire_meter::end_group(std::uint64_t overruns) {
     const group ended = group_;
     group_.kind = group::none;
@@ -81,7 +82,7 @@ void fire_meter::end_group(std::uint64_t overruns) {
         late[TW_LATE_WAKING].buckets::add(0, fires);
         return;
     }
-    const fire_lateness late_by = lateness(ended.due);  // before the time goes on
+    const fire_lateness late_by = lateness(ended.due);  // before time_group moves the time on
     const unsigned delayed = is_timed_ && time_group(ended, fires) ? fires - 1 : 0;
     add_late(late_by, fires - delayed);
     if (delayed != 0)
@@ -93,7 +94,7 @@ void fire_meter::end_group(std::uint64_t overruns) {
 
 void fire_meter::add_late(const fire_lateness &by, unsigned fires) { late[by.cause].add(by.ns, fires); }
 
-// True if one of several callbacks was slow. Which one is not known: so all others count as late by it.
+// True if one of several callbacks was slow. It is unknown which one, so all others count as late by it.
 bool fire_meter::time_group(const group &ended, unsigned fires) {
     const stopwatch::reading now = stopwatch::now();
     const std::int64_t ns = stopwatch::between(begun_, now);

@@ -1,15 +1,15 @@
-// What a runtime measures of each fire: how long its callback ran, how late it began and why; and the same
-// summed up by label. Counters are written by the thread that runs the callback, and read by any.
+// The runtime measures each fire: how long its callback ran, how late it began and why. It also keeps totals
+// for each label. The thread that runs the callback writes the counters; any thread may read them.
 //
-// Cost. The clock is read once a turn, and a stopwatch as a group of fires begins and ends. Together they
-// give the time at which a callback began. On virtual time there is nothing to time: so what is counted there
-// is the same in each run.
+// Cost. The firing thread reads the clock once per turn, and a stopwatch at the start and end of each group
+// of fires. Together they give the time at which a callback began. On virtual time there is nothing to time,
+// so the counts are the same in every run.
 //
-// A group is one fire, unless callbacks are short. To read the stopwatch costs as much as a short callback
-// does. So callbacks that follow each other at once, with one label and one deadline, are timed in larger
-// groups as long as a whole group takes some two microseconds, and count as equally long. If a group takes
-// longer than the last ones by as much as the narrowest bucket, one of its callbacks was slow. That one is
-// counted as such, the others as usual but late by it, and those that follow are timed one by one again.
+// A group is one fire, unless callbacks are short. Reading the stopwatch costs as much as a short callback.
+// So consecutive callbacks with the same label and the same deadline are timed in larger groups, as long as a
+// whole group takes about two microseconds, and count as equally long. If a group takes longer than the
+// previous ones by at least the narrowest bucket, one of its callbacks was slow. That one is counted as slow,
+// the others as usual but late by it, and the next callbacks are timed one by one again.
 #pragma once
 
 #include <cstdint>
@@ -23,16 +23,16 @@
 
 namespace tickwheel::runtime {
 
-// The callback that a thread is in, for the lookout for slow callbacks and for traces; filled in if there is
-// one. What is there may be of two callbacks if `begun` differs before and after it is read.
+// The callback that a thread is in; filled in only if there is an onlooker: the lookout for slow callbacks,
+// or a trace. If `begun` changes while another thread reads the fields, they may mix two callbacks.
 struct running_callback {
     std::atomic<stopwatch::reading> begun{0};    // 0: none
     std::atomic<const tw_node *> node{nullptr};  // or null
     std::atomic<tw_handle> handle{0};            // or 0
     std::atomic<const void *> function{nullptr};
     std::atomic<unsigned> label{0};
-    std::atomic<bool> is_passed_on{false};        // only to a worker, which runs it
-    std::atomic<stopwatch::reading> reported{0};  // `begun` of the last that was reported as slow
+    std::atomic<bool> is_passed_on{false};        // to a worker, which runs it
+    std::atomic<stopwatch::reading> reported{0};  // `begun` of the last callback reported as slow
 
     void describe(unsigned of_label, const tw_node *a_node, tw_handle a_handle, const void *fn) {
         label.store(of_label, std::memory_order_relaxed);
@@ -42,7 +42,7 @@ struct running_callback {
     }
     void begin(stopwatch::reading now) { begun.store(now, std::memory_order_release); }
 
-    // Returns when it began; 0 if nobody looked on.
+    // Returns when the callback began; 0 if there was no onlooker.
     stopwatch::reading end() {
         const stopwatch::reading was = begun.load(std::memory_order_relaxed);
         if (was != 0)
@@ -58,10 +58,10 @@ template <class Writing> struct callback_counts {
         std::atomic<std::int64_t> sum, max;
     };
 
-    buckets<Writing> durations;  // their sum and the longest follow from those of the labels
+    buckets<Writing> durations;  // their sum and maximum follow from those of the labels
     by_label labels[TW_LABELS];
 
-    // So many callbacks took this long each.
+    // Adds `runs` callbacks that took `ns` each.
     void add_runs(unsigned label, std::int64_t ns, unsigned runs) {
         durations.add(ns, runs);
         Writing::add(labels[label].sum, ns * runs);
@@ -76,39 +76,39 @@ struct last_sleep {
     std::int64_t late;
 };
 
-// It has not slept since its last turn; or was not there at all.
+// The first: the thread has not slept since its last turn. The second: it was not there at all.
 inline constexpr last_sleep no_sleep = {{TW_NO_DEADLINE, TW_NO_DEADLINE}, 0};
 inline constexpr last_sleep absence = {{0, 0}, INT64_MAX / 2};
 
-// The bench compares with a library that does not measure.
+// The bench compares the library with a build that does not measure.
 #ifdef TW_UNMEASURED
 inline constexpr bool measures = false;
 #else
 inline constexpr bool measures = true;
 #endif
 
-// The firing thread's meter. It alone writes, and calls the members that change something.
+// The firing thread's meter. Only that thread writes, and calls the members that change something.
 class fire_meter {
     using counts_by_label = callback_counts<by_one_thread>::by_label;
 
   public:
-    // To be called when the thread runs again after a sleep, or after an absence.
+    // Call this when the thread runs again after a sleep, or after an absence.
     void note_sleep(const last_sleep &sleep) { sleep_ = sleep; }
 
-    // The thread begins to fire what is due on a timeline, whose clock has just read this.
+    // The thread starts to fire a timeline's due timers. `reading` is its clock's current reading.
     void begin(const timeline &line, std::int64_t reading);
 
-    // It has fired all that was due then; or not, because its budget was used up.
+    // The thread has fired all timers due then; or not all (has_more), because the budget was used up.
     void end(const timeline &line, bool has_more);
 
     // The timeline that is being fired.
     const timeline &line() const { return *line_; }
 
-    // What follows is of the next turn, which a sleep comes before only if note_sleep says so.
+    // The following fires belong to the next turn. No sleep comes before it unless note_sleep says so.
     void end_turn() { sleep_ = no_sleep; }
 
-    // A callback begins. `elsewhere`: it only passes the fire on to a worker, which measures the run. True if
-    // somebody looks on; then show_callback has to follow.
+    // A callback begins. `elsewhere`: it only passes the fire on to a worker, which measures the run. Returns
+    // true if there is an onlooker; then the caller must call show_callback.
     bool begin_callback(std::int64_t due, unsigned label, bool elsewhere) {
         if (!measures)
             return false;
@@ -125,7 +125,7 @@ class fire_meter {
 
     void show_callback(unsigned label, const tw_node *node, tw_handle handle, const void *fn);
 
-    // It has returned.
+    // The callback has returned.
     void end_callback(std::uint64_t overruns) {
         if (!measures)
             return;
@@ -143,19 +143,20 @@ class fire_meter {
         follows_ = false;
     }
 
-    // Any thread: tells the recorder, if there is one, of a fire that is over.
+    // Passes a finished fire to the recorder, if there is one. Any thread.
     [[gnu::cold, gnu::noinline]] void record(const recorded_fire &fire) const {
-        if (fire_recorder *const it = recorder.load(std::memory_order_acquire); it != nullptr)
-            it->record(*it, fire);
+        if (fire_recorder *const to = recorder.load(std::memory_order_acquire); to != nullptr)
+            to->record(*to, fire);
     }
 
-    // An exception has left it, or this is the child of a fork, where it does not go on.
+    // An exception has left the callback, or this is the child of a fork, where the callback does not
+    // continue.
     void abandon_callback() {
         pause();
         running.end();
     }
 
-    std::atomic<unsigned> onlookers{0};  // of `running`: which of these there are
+    std::atomic<unsigned> onlookers{0};  // the onlookers of `running`: a set of these
     static constexpr unsigned lookout_for_slow = 1, trace_of_fires = 2;
     running_callback running;
     callback_counts<by_one_thread> counts;
@@ -172,7 +173,7 @@ class fire_meter {
 
         unsigned kind = none;  // the label, and whether workers run the callbacks
         std::int64_t due = 0;
-        std::uint64_t first = 0, last = 0;  // how many fires of the label there were before it, and will be
+        std::uint64_t first = 0, last = 0;  // the label's fires before the group, and at its end
 
         counts_by_label *counts = nullptr;
 
@@ -192,23 +193,23 @@ class fire_meter {
     fire_lateness lateness(std::int64_t due) const;
     bool is_in_time(std::int64_t due) const;
 
-    // Of the timeline that is being fired: its clock's reading when that began, and the stopwatch's.
+    // The timeline that is being fired, and its clock's and the stopwatch's readings at the start of that.
     const timeline *line_;
     std::int64_t reading_;
     stopwatch::reading read_at_;
     bool is_timed_;
     last_sleep sleep_ = absence;
-    tw_deadlines has_more_since_ = {-1, -1};  // the reading up to which a turn has left something
+    tw_deadlines has_more_since_ = {-1, -1};  // the reading up to which a turn has left due timers
 
     group group_;
-    unsigned room_ = 1;       // of the next group
+    unsigned room_ = 1;       // size of the next group
     std::int64_t usual_ = 0;  // how long each callback of the last group took
 
-    // When the group began, by the stopwatch, and how long after the clock's reading. If none is open: when
-    // the next one begins, provided that it follows at once.
+    // When the group began, by the stopwatch, and how long after the clock's reading. With no open group:
+    // when the next one begins, if it follows at once.
     stopwatch::reading begun_;
     std::int64_t since_;
-    std::int64_t until_first_;  // how long after the reading the first one began; -1: none has
+    std::int64_t until_first_;  // how long after the reading the first group began; -1: none has
     bool follows_;
 };
 

@@ -1,14 +1,14 @@
 // pthread_cancel: no call of the library is a cancellation point. A thread that ended in the middle of one
-// would leave locks held and others waiting for ever. So everything that may contain a cancellation point
-// runs under one of these: waiting, drivers, which may be the user's, and functions of the user's on a
-// thread of the user's. The library's own threads are never cancelled (threads.hpp).
+// would leave locks held and others waiting forever. So everything that may contain a cancellation point runs
+// under one of these: waiting, drivers, which may be the user's, and the user's functions on the user's
+// threads. The library's own threads are never cancelled (threads.hpp).
 #pragma once
 
 #include <pthread.h>
 
 namespace tickwheel::runtime {
 
-// For as long as it lives, a cancellation of this thread stays pending.
+// While this lives, a cancellation of the thread stays pending.
 class no_thread_cancel {
   public:
     no_thread_cancel() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }

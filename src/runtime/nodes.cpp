@@ -1,8 +1,8 @@
-// The calls on nodes: time in nanoseconds becomes ticks, the wheel does the rest, and the driver is woken
-// if the node is due earlier than the driver sleeps. Any thread.
+// The calls on nodes convert nanoseconds to ticks, let the wheel do the rest, and wake the driver if the node
+// is due before its sleep ends. Any thread.
 //
-// A call that arms reads the clock itself: however long the firing thread has slept, no delay counts from
-// a stale present.
+// A call that arms reads the clock itself. So no delay counts from a stale present, however long the firing
+// thread has slept.
 #include <cerrno>
 
 #include "core/door.h"
@@ -13,7 +13,7 @@ namespace {
 
 using namespace tickwheel::runtime;
 
-// An invalid node is reported before a runtime that is closed or forked, but after one that is null.
+// Reports an invalid node before a closed or forked runtime, but after a null one.
 int check_node(int error_of_runtime, const tw_node *node) {
     if (error_of_runtime != -EINVAL && (node == nullptr || node->fn == nullptr))
         return refuse_as_the_wheel(-EINVAL);
@@ -28,12 +28,12 @@ int check_arming(const tw_runtime *rt, const tw_node *node) {
     return check_node(tickwheel::runtime::check_arming(rt), node);
 }
 
-// Returns `result`, unless the runtime is closed to arming: then cancels the node again, and returns why it
-// is closed.
+// Returns `result`, unless the runtime is closed to arming: then cancels the node again, and returns the
+// error.
 //
-// A call that frees the runtime closes it before it empties the wheels. A call that has armed a node after
-// that, or moved one that was about to go, reads here that it is closed, because both have had the wheel's
-// lock. So nothing stays pending on a freed runtime.
+// A call that frees the runtime closes it before it empties the wheels. A call that arms a node after that,
+// or moves one that was about to be taken off, reads here that the runtime is closed, because both calls have
+// had the wheel's lock. So nothing stays pending on a freed runtime.
 int disarm_if_closed(tw_runtime &rt, timeline &line, tw_node *node, int result) {
     const int error = rt.closed.load(std::memory_order_relaxed);
     if (error == 0)
@@ -42,11 +42,10 @@ int disarm_if_closed(tw_runtime &rt, timeline &line, tw_node *node, int result) 
     return error;
 }
 
-// Arms or moves a node by place(wheel, node, due). All of tw_runtime_... that arm meet here. The order
-// matters: first the wheel, then `closed` (see disarm_if_closed) and `asleep_until` (see timeline). The
-// destructor of `wake` wakes the driver, when the caller has released its locks. A call that is refused
-// wakes nothing: it may be the one that has freed the runtime (end_of_call), and in a child the driver
-// to wake would be the parent's.
+// Arms or moves a node by place(wheel, node, due). All calls that arm end up here. The order matters: first
+// the wheel, then `closed` (see disarm_if_closed) and `asleep_until` (see timeline). The destructor of `wake`
+// wakes the driver after the caller has released its locks. A refused call wakes nothing: it may be the call
+// that freed the runtime (end_of_call), and in a child the driver would be the parent's.
 template <class Place>
 [[gnu::always_inline]] inline int place_on(tw_runtime &rt, timeline &line, tw_node *node, tick due,
                                            deferred_wake &wake, Place place) {
@@ -58,8 +57,8 @@ template <class Place>
     return result;
 }
 
-// A node pending on the other timeline is cancelled first; otherwise this wheel would answer -EBUSY. Returns
-// 1 if it was pending there.
+// Cancels a node that is pending on the other timeline; otherwise this wheel would answer -EBUSY. Returns 1
+// if it was pending there.
 [[gnu::always_inline]] inline int leave_other(tw_runtime &rt, const timeline &line, tw_node *node)
     TW_REQUIRES(rt.wall_mutex) {
     timeline &now_on = timeline_of(rt, node);
@@ -77,8 +76,8 @@ template <class Place>
     return armed < 0 ? armed : armed | left;
 }
 
-// With two timelines a node may be on either, and a call that takes it from one to the other must not be
-// seen half done: so the mutex is held. Out of line, because most runtimes have one timeline.
+// With two timelines a node may be on either, and other threads must not see a call that moves it between
+// them half done. So this holds the mutex. Out of line, because most runtimes have one timeline.
 [[gnu::noinline]] int arm_beside_wall(tw_runtime &rt, tw_node *node, tick due, deferred_wake &wake) {
     if (node == nullptr)
         return refuse_as_the_wheel(-EINVAL);
@@ -86,15 +85,15 @@ template <class Place>
     return arm_on(rt, rt.steady, node, due, wake, tw_core_arm_at);
 }
 
-// Arms a node on the steady timeline. With no other timeline, only the wheel reads the node, which may not be
-// in the cache yet.
+// Arms a node on the steady timeline. If that is the only one, only the wheel reads the node, which may not
+// be in the cache yet.
 [[gnu::always_inline]] inline int arm_at(tw_runtime &rt, tw_node *node, tick due, deferred_wake &wake) {
     if (has_wall(rt)) [[unlikely]]
         return arm_beside_wall(rt, node, due, wake);
     return place_on(rt, rt.steady, node, due, wake, tw_core_arm_at);
 }
 
-// Moves a node on the timeline that it is on, by a delay that is due at `due` on the steady one.
+// Moves a node on its current timeline. `due` is the tick of `delay` on the steady one.
 [[gnu::always_inline]] inline int move_to(tw_runtime &rt, tw_node *node, std::int64_t delay, tick due,
                                           deferred_wake &wake) {
     const wall_hold hold(rt);
@@ -104,13 +103,13 @@ template <class Place>
     return place_on(rt, line, node, due, wake, tw_move);
 }
 
-// Slack does not lead to a tick that never comes, unless the window begins with one.
+// The end of the window. Slack never extends it to a tick that never comes, unless the window starts at one.
 tick end_of_window(const timeline &line, tick first, std::int64_t earliest, std::int64_t slack) {
     const tick latest = line.tick_of(deadline_after(earliest, slack));
     return slack == 0 || first >= line.last() ? first : latest < line.last() ? latest : line.last();
 }
 
-// A periodic node. P5: its grid begins at the deadline itself, which may lie within a tick; or, where the
+// Arms a periodic node. P5: its grid starts at the deadline itself, which may lie within a tick; or, if the
 // wheel chose a tick in the window, at that tick.
 int arm_every(tw *wheel, tw_node *node, tick due, const window &in, const tw_when &when) {
     const tick_unit &unit = in.line.unit;
@@ -147,14 +146,14 @@ int arm(tw_runtime &rt, tw_node *node, const tw_when &when) {
 // How a node is disarmed: tw_cancel or tw_node_shutdown.
 using disarming = int(tw *, tw_node *);
 
-// Of a node that may be on either timeline.
+// Disarms a node that may be on either timeline.
 int disarm(tw_runtime &rt, tw_node *node, disarming *how) {
     const wall_hold hold(rt);
     return explain_wheel_error(how(&timeline_of(rt, node).wheel, node));
 }
 
-// The same, with the fires that were passed on to run elsewhere. They are withdrawn after the node is off
-// its wheel, so none can follow.
+// The same, and withdraws the fires that were passed on. The node is off its wheel by then, so no further
+// fire can follow.
 int disarm_and_withdraw(tw_runtime *rt, tw_node *node, disarming *how) {
     if (const int error = check_usable(rt, node); error != 0)
         return error;
@@ -162,8 +161,8 @@ int disarm_and_withdraw(tw_runtime *rt, tw_node *node, disarming *how) {
     return prevented >= 0 && withdraw_fires(*rt, *node) != 0 ? 1 : prevented;
 }
 
-// Then waits for what has begun: for the runs elsewhere, or for the callback on the firing thread. At once
-// from inside either (tw_wait, wait_for_runs).
+// The same, and waits for the runs that have begun: the runs elsewhere, or the callback on the firing thread.
+// Does not wait if called from inside one of them (tw_wait, wait_for_runs).
 int disarm_and_wait(tw_runtime *rt, tw_node *node, disarming *how) {
     const int prevented = disarm_and_withdraw(rt, node, how);
     if (prevented < 0)
@@ -179,7 +178,7 @@ int disarm_and_wait(tw_runtime *rt, tw_node *node, disarming *how) {
 
 int tickwheel::runtime::cancel(tw_runtime &rt, tw_node *node) { return disarm(rt, node, tw_cancel); }
 
-// An absolute deadline needs no reading of the clock. A delay counts from a reading that is taken here.
+// An absolute deadline needs no clock reading. A delay counts from a reading taken here.
 window tickwheel::runtime::window_of(tw_runtime &rt, const tw_when &when) {
     if (when.absolute != 0) {
         timeline &line = *rt.absolute;
@@ -209,7 +208,7 @@ const char *tickwheel::runtime::what_is_wrong(const tw_runtime &rt, const tw_whe
     return when.fires > TW_FIRES_MAX ? "fires is more than TW_FIRES_MAX" : nullptr;
 }
 
-// The node is fetched while the clock is read, and looked at by the wheel alone.
+// Prefetches the node while reading the clock; only the wheel looks at the node.
 TW_API int tw_runtime_after(tw_runtime *rt, tw_node *node, int64_t delay_ns) {
     TW_NOTE_CALLER;
     if (const int error = check_arming(rt); error != 0)
@@ -274,7 +273,7 @@ TW_API int tw_runtime_postpone(tw_runtime *rt, tw_node *node, int64_t delay_ns) 
                    : refuse_as_the_wheel(-ENOENT);
     const int error =
         tw_postpone(&rt->steady.wheel, node, rt->steady.tick_after(rt->steady.clock.read(), delay_ns));
-    return error == -EINVAL ? 0 : explain_wheel_error(error);  // it is due later than that
+    return error == -EINVAL ? 0 : explain_wheel_error(error);  // the node is already due later
 }
 
 TW_API int tw_runtime_cancel(tw_runtime *rt, tw_node *node) {

@@ -1,11 +1,11 @@
-// The calls on nodes, for src/timers and clear.cpp, which build on these calls. Any thread.
+// The parts of the calls on nodes that src/timers and clear.cpp build on. Any thread.
 #pragma once
 
 #include "components.hpp"
 
 namespace tickwheel::runtime {
 
-// The schedule of tw_runtime_every. Copies `missed` as bytes: it is not validated yet; see is_one_of.
+// The schedule of tw_runtime_every. Copies `missed` as bytes, because it is not validated yet; see is_one_of.
 inline tw_when every(std::int64_t period, const tw_missed &missed) {
     tw_when when = {};
     when.due_ns = period;
@@ -14,7 +14,8 @@ inline tw_when every(std::int64_t period, const tw_missed &missed) {
     return when;
 }
 
-// What a node's byte says, see tw_node. Atomic, because a thread that arms the node meanwhile may write it.
+// Both parts of a node's byte; see tw_node. Atomic, because another thread may be arming the node and write
+// the byte.
 inline unsigned missed_of(const tw_node &node) {
     return __atomic_load_n(&node.missed_and_label, __ATOMIC_RELAXED) & ((1U << TW_MISSED_BITS) - 1);
 }
@@ -22,7 +23,7 @@ inline unsigned label_of(const tw_node &node) {
     return __atomic_load_n(&node.missed_and_label, __ATOMIC_RELAXED) >> TW_MISSED_BITS;
 }
 
-// A oneshot deadline; one that is negative has passed.
+// A one-shot deadline; a negative one has passed.
 inline tw_when at(std::int64_t deadline) {
     tw_when when = {};
     when.due_ns = deadline > 0 ? deadline : 0;
@@ -30,8 +31,8 @@ inline tw_when at(std::int64_t deadline) {
     return when;
 }
 
-// Returns when no other thread is in the node's callback. Asks every timeline: a callback may still run
-// for the one, while the node was armed anew on the other.
+// Returns when no other thread is in the node's callback. Asks every timeline, because a callback from one
+// may still run after the node was armed again on the other.
 inline void wait_for_callback(tw_runtime &rt, const tw_node *node) {
     for_each_timeline(rt, [node](timeline &line) { tw_wait(&line.wheel, node); });
 }
@@ -47,9 +48,9 @@ inline const fire_relay *relay_of(const tw_runtime &rt, const tw_node *node) {
     return is_passed_on(rt, node->fn) ? rt.job_relay.load(std::memory_order_relaxed) : nullptr;
 }
 
-// Takes back the fires of a node that is off its wheel, if they were passed on and still wait. The
-// firing thread may just be passing one on, which takes a moment, and is waited for first. So
-// afterwards only runs already in progress still use the job. Returns how many were taken back.
+// Takes back the fires of a node that is off its wheel, if they were passed on and still wait. The firing
+// thread may be passing one on right now, which takes a moment, so this first waits for that. Afterwards only
+// runs already in progress still use the job. Returns how many fires were taken back.
 inline std::uint32_t withdraw_fires(tw_runtime &rt, tw_node &node) {
     const fire_relay *const relay = relay_of(rt, &node);
     if (relay == nullptr)
@@ -63,13 +64,13 @@ inline int refuse_delay() { return refuse(-EINVAL, "the delay is negative"); }
 // Returns null if tw_runtime_arm takes this schedule, else why not.
 const char *what_is_wrong(const tw_runtime &rt, const tw_when &when);
 
-// tw_runtime_cancel of a node that no relay passes on, on a runtime that may be used.
+// tw_runtime_cancel for a node that is not a job, on a usable runtime.
 int cancel(tw_runtime &rt, tw_node *node);
 
-// The ticks in which a timer may be due first.
+// The range of ticks for a timer's first fire.
 struct window {
     timeline &line;
-    tick first, last;       // apart if there is slack
+    tick first, last;       // different only with slack
     std::int64_t deadline;  // rounds up to `first`, unless that is the present
 };
 // REQUIRES: for an absolute deadline on the wall clock, follow_wall was called

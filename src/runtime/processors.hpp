@@ -8,18 +8,18 @@
 
 namespace tickwheel::runtime {
 
-// Keep it until the thread is made.
+// Keep this object until the thread is made.
 #ifdef __GLIBC__
 class processors_of_new_thread {
   public:
-    // 0 or an errno, as the pthread functions
-    // NOLINTNEXTLINE(readability-convert-member-functions-to-static): the other one is not
+    // Returns 0 or an errno, like the pthread functions.
+    // NOLINTNEXTLINE(readability-convert-member-functions-to-static): the other version is not static
     int set(pthread_attr_t &attributes, const cpu_set_t &set) {
         return pthread_attr_setaffinity_np(&attributes, sizeof set, &set);
     }
 };
 #else
-// musl has no such attribute. A new thread inherits the processors of its creator, which has these
+// musl has no such attribute. A new thread inherits its creator's processors, so the creator moves to these
 // for that moment.
 class processors_of_new_thread {
   public:

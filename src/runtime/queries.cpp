@@ -1,4 +1,4 @@
-// Questions to a runtime, which change nothing. Any thread.
+// Queries, which change nothing. Any thread.
 #include "current_run.hpp"
 #include "wall.hpp"
 
@@ -45,7 +45,7 @@ TW_API uint64_t tw_runtime_overruns(tw_runtime *rt) {
     return overruns;
 }
 
-// Nothing is pending while the runtime is being freed: its nodes are off the wheels, and its records only
+// No timer is pending while the runtime is being freed: its nodes are off the wheels, and its records only
 // wait for their `drop`.
 TW_API size_t tw_runtime_count(tw_runtime *rt) {
     registry::is_runtime(rt, __builtin_return_address(0));
@@ -60,7 +60,7 @@ TW_API size_t tw_runtime_count(tw_runtime *rt) {
 TW_API int tw_runtime_check(tw_runtime *rt, tw_report *report, void *arg) {
     if (const int error = check_usable(rt); error != 0)
         return error;
-    const no_thread_cancel guard;  // so is the report
+    const no_thread_cancel guard;  // also covers `report`
     const wall_hold hold(*rt);
     int broken = 0;
     for_each_timeline(*rt, [&](timeline &line) { broken += tw_check(&line.wheel, report, arg); });

@@ -1,5 +1,5 @@
-// Where fires are told to when they are over, for a trace. The runtime knows a recorder by its one function,
-// so a program that makes none links none.
+// A recorder gets each fire when it is over, for a trace. The runtime knows a recorder only by its one
+// function, so a program that makes none links none.
 #pragma once
 
 #include <tickwheel/observe.h>
@@ -15,8 +15,8 @@ struct fire_lateness {
     tw_late_cause cause;
 };
 
-// What kind of run it was: the callback on the firing thread; there, but only to pass the fire on to a
-// worker; on a worker. The lateness is known on the firing thread alone.
+// The kind of run: the callback on the firing thread; on the firing thread, but only to pass the fire on to a
+// worker; on a worker. Only the firing thread knows the lateness.
 enum class run_kind : std::uint8_t { fired, passed_on, on_worker };
 
 struct recorded_fire {
@@ -28,7 +28,7 @@ struct recorded_fire {
     const running_callback &what;  // label, node, handle and function
 };
 
-// Called by the thread that has run the callback, with no lock held or with that of the wheels.
+// The thread that ran the callback calls it, with no lock held or with the wheels' lock.
 struct fire_recorder {
     void (*record)(fire_recorder &, const recorded_fire &);
 };

@@ -1,5 +1,5 @@
-// tw_explain and tw_strerror: errors in words. An errno often means something narrower here than the
-// system's own text for it says. Any thread.
+// tw_explain and tw_strerror: errors in words. Here an errno often means something narrower than the system's
+// own text says. Any thread.
 #include "refusal.hpp"
 
 #include "state.hpp"

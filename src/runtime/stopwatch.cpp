@@ -15,7 +15,7 @@ namespace {
 
 #if defined(__x86_64__)
 
-// True if the counter runs at one speed whatever the processor does, and does not stop.
+// True if the counter always runs at one speed, whatever the processor does, and never stops.
 bool has_steady_counter() {
     unsigned a, b, c, d;
     return __get_cpuid(0x80000007, &a, &b, &c, &d) != 0 && (d & 1U << 8) != 0;
@@ -25,7 +25,7 @@ struct both_readings {
     std::uint64_t counter, ns;
 };
 
-// Of three tries the one that took the least time: another thread or an interrupt may come in between.
+// The quickest of three tries, because another thread or an interrupt may come in between.
 template <class Clock> both_readings read_both(Clock clock) {
     both_readings best = {};
     std::uint64_t shortest = UINT64_MAX;

@@ -1,8 +1,8 @@
-// A stopwatch for callbacks: a counter of the processor's where there is one that is cheap and steady,
-// as reading the system's clock around each fire would cost a tenth of it. Any thread.
+// A stopwatch for callbacks. It uses the processor's counter where that is cheap and steady, because reading
+// the system's clock around each fire would cost a tenth of the fire. Any thread.
 //
-// Readings are compared on one thread only. A counter that is set back between two of them (a virtual machine
-// that moves to another host) gives a duration of 0.
+// Compare readings on one thread only. If a counter goes back between two of them (a virtual machine moves to
+// another host), the duration is 0.
 #pragma once
 
 #include <atomic>
@@ -16,12 +16,12 @@ class stopwatch {
   public:
     using reading = std::uint64_t;
 
-    // Finds out how fast the counter runs: once in a process, for some 20 microseconds.
+    // Measures the speed of the counter: once per process, for some 20 microseconds.
     static void prepare();
 
     static reading now() {
 #if defined(__x86_64__)
-        // Without <x86intrin.h>, which doubles the time that a source of the library takes to compile.
+        // Without <x86intrin.h>, which doubles the compile time of a source file of the library.
         if (rate_.load(std::memory_order_relaxed) != 0) [[likely]]
             return __builtin_ia32_rdtsc();
 #elif defined(__aarch64__)
@@ -49,13 +49,13 @@ class stopwatch {
         __extension__ using wide = unsigned __int128;
         return static_cast<std::int64_t>(static_cast<wide>(counted) * rate >> 32);
 #else
-        return 0;  // no such counter there
+        return 0;  // these platforms have no such counter
 #endif
     }
 
     static reading of_system() { return static_cast<reading>(system_reading(CLOCK_MONOTONIC)); }
 
-    // Nanoseconds in 2^32 counts; 0: the system's clock is used.
+    // Nanoseconds in 2^32 counts; 0 means that the stopwatch uses the system's clock.
     static std::atomic<std::uint64_t> rate_;
 };
 

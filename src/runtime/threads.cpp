@@ -1,4 +1,4 @@
-// Making the library's own threads, and their names. Any thread.
+// Making and naming the library's own threads. Any thread.
 #include "threads.hpp"
 
 #include <signal.h>
@@ -7,8 +7,8 @@
 
 namespace tickwheel::runtime {
 
-// A new thread inherits the mask of its creator. So the mask is set here for a moment, and there is no
-// moment at which the new thread could take a signal.
+// A new thread inherits its creator's signal mask. So the creator blocks every signal while it creates the
+// thread, and the new thread never takes one.
 int create_thread(pthread_t &made, const pthread_attr_t *attributes, void *(*body)(void *), void *arg) {
     sigset_t all, before;
     sigfillset(&all);

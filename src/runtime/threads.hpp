@@ -11,10 +11,11 @@ inline constexpr unsigned thread_name_size = 16;  // the system's limit
 // Starts a thread that runs body(arg), with every signal blocked. 0 or a negative errno.
 int create_thread(pthread_t &made, const pthread_attr_t *attributes, void *(*body)(void *), void *arg);
 
-// The first thing that such a thread calls.
+// Such a thread calls this first.
 void begin_thread(const char *name);
 
-// An option: null stands for the default. Copied to a name that is to be kept.
+// The option `thread_name`; null means the default. copy_thread_name makes a copy that outlives the caller's
+// string.
 bool is_thread_name(const char *name);
 void copy_thread_name(char (&to)[thread_name_size], const char *name, const char *by_default);
 

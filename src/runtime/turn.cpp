@@ -1,15 +1,15 @@
-// The turn, once round the runtime's loop (take_turn):
+// The turn, one pass of the runtime's loop (take_turn):
 //
-//     fire_due               fire what is due on each timeline, within the budget
-//     publish_next_tick      ask each wheel what is next; from here on an earlier timer wakes the driver
-//     measure_before_sleep   count what is late already; with something to do at once there is no sleep
+//     fire_due               fire the due timers of each timeline, within the budget
+//     publish_next_tick      ask each wheel for its next tick; from here on an earlier timer wakes the driver
+//     measure_before_sleep   count deadlines that have already passed; skip the sleep if work is left
 //     wait_until             the driver sleeps
 //     measure_after_sleep    count how late the wake-up was
 //     mark_awake             from here on no call that arms wakes the driver
 //
 // The runtime's thread takes turns in `run_turns`. tw_runtime_dispatch starts at the end of a sleep and ends
-// with the beginning of the next, which passes in the user's loop; virtual time has no sleep. The firing
-// thread calls these functions, except `wake_driver` and drive_permit, which any thread may call.
+// with the start of the next, which the user's loop spends; virtual time has no sleep. The firing thread
+// calls these functions, except `wake_driver` and drive_permit, which any thread may use.
 #include "turn.hpp"
 
 #include <tickwheel/port.h>
@@ -25,15 +25,15 @@ namespace tickwheel::runtime {
 
 namespace {
 
-// The deadline to sleep to after a wheel has answered with `next`: none for `never`; 0 if the wheel wants
-// attention at once. Either it is behind, because the budget was used up, or look-ahead is due, and then no
-// timer need be due soon.
+// The deadline to sleep until after a wheel has answered `next`: none for `never`; 0 if the wheel needs
+// attention at once. Either the wheel is behind, because the budget was used up, or look-ahead is due; then
+// no timer need be due soon.
 std::int64_t deadline_to_wait_for(const timeline &line, tick next, tick present) {
     return next <= present ? 0 : line.deadline_of(next);
 }
 
-// Asks each wheel for what is next, and calls found(line, tick) with the answer. Under the hold, so that
-// the clock is not set back between the answer and its conversion to a deadline.
+// Asks each wheel for its next tick, and calls found(line, tick). Holds the wall mutex, so that no thread
+// sets the clock back between the answer and its conversion to a deadline.
 template <class Found> tw_deadlines ask(tw_runtime &rt, Found found) {
     const wall_hold hold(rt);
     tw_deadlines until = no_deadlines;
@@ -45,8 +45,8 @@ template <class Found> tw_deadlines ask(tw_runtime &rt, Found found) {
     return until;
 }
 
-// The firing thread is the only writer, any thread reads: relaxed accesses are enough, and the largest
-// value needs no exchange.
+// Only the firing thread writes, any thread reads: relaxed accesses are enough, and raising the maximum needs
+// no exchange.
 void count_late(lateness &of, std::int64_t late) {
     of.times.fetch_add(1, std::memory_order_relaxed);
     of.sum.fetch_add(late, std::memory_order_relaxed);
@@ -54,7 +54,7 @@ void count_late(lateness &of, std::int64_t late) {
         of.max.store(late, std::memory_order_relaxed);
 }
 
-// A driver that cannot wait must neither stop the timers nor burn the processor.
+// If the driver fails to wait, the timers must still fire, and the loop must not burn the processor.
 void wait_without_driver(tw_runtime &rt) {
     constexpr timespec a_millisecond = {0, 1'000'000};
     rt.counters.wait_errors.fetch_add(1, std::memory_order_relaxed);
@@ -70,8 +70,8 @@ void wait_for_driver(tw_runtime &rt, const tw_deadlines &until) {
     }
 }
 
-// A driver that watches descriptors is asked in each turn, also if there is no time to wait: many
-// timers must not starve them.
+// A driver that watches descriptors gets control in every turn, even if there is no time to wait: many timers
+// must not starve the descriptors.
 void sleep_in_driver(tw_runtime &rt, const tw_deadlines &until) {
     constexpr tw_deadlines at_once = {0, TW_NO_DEADLINE};
     if (measure_before_sleep(rt, until))
@@ -86,14 +86,14 @@ constexpr std::uint32_t woken = 1;  // in a sleep_number
 
 // One wake is enough for each sleep: after a wake, further calls make no system call.
 //
-// `sleep_number` is even at first. It becomes odd when the driver's `wake` has returned, if the number is
-// still what it was before that call. Then the running sleep, or the next one, ends at once. When a sleep is
+// `sleep_number` is even at first. It becomes odd when the driver's `wake` has returned, if the number has
+// not changed since before that call. The current sleep, or the next one, then ends at once. When a sleep is
 // over and the driver has forgotten all wakes so far, the firing thread moves on to the next even number.
 //
-// A call that finds the number odd returns without a wake, but the firing thread must see what that call has
-// armed, or that it must stop. So that call exchanges the number, for the same one. Its exchange comes before
-// the firing thread's exchange, which comes before that thread looks. A thread that is still in `wake` spares
-// no other thread the call, because it may have been preempted before its system call.
+// A call that finds the number odd returns without a wake, but the firing thread must see what that call
+// armed, or that it must stop. So the call exchanges the number for the same value. Its exchange comes before
+// the firing thread's exchange, which comes before the firing thread looks. A thread that is still in `wake`
+// does not spare others the call, because it may have been preempted before its system call.
 void wake_driver(tw_runtime &rt) {
     std::uint32_t sleep = rt.sleep_number.fetch_or(0, std::memory_order_acq_rel);
     if ((sleep & woken) != 0)
@@ -112,7 +112,7 @@ void settle_wakes(tw_runtime &rt) {
 
 namespace {
 
-// Makes the fires of nodes, for the wheels.
+// Runs a node's callback for a wheel, and measures it. Null: the meter pauses.
 void make_fire(const tw_core_fire *fire, void *runtime) {
     tw_runtime &rt = *static_cast<tw_runtime *>(runtime);
     if (fire == nullptr) {
@@ -136,10 +136,10 @@ void measure_fires(tw_runtime &rt, timeline &line) {
 
 namespace {
 
-// The lookout for slow callbacks announces that it parks, and then sleeps while the number of the turn is
-// what it was. The firing thread changes the number, and then looks for the announcement. So either it sees
-// that, or the system sees the new number as the lookout falls asleep.
-void tell_lookout(tw_runtime &rt) {
+// The lookout for slow callbacks announces that it parks, and then sleeps as long as the turn number stays
+// the same. The firing thread changes the number, and then looks for the announcement. So either the firing
+// thread sees the announcement, or the kernel sees the new number as the lookout falls asleep.
+void wake_lookout(tw_runtime &rt) {
     std::atomic_thread_fence(std::memory_order_seq_cst);
     if (__atomic_load_n(&rt.is_lookout_parked, __ATOMIC_RELAXED) != 0)
         tw_port_wake_all(&rt.turn_number);
@@ -152,22 +152,22 @@ void set_turn_number(tw_runtime &rt, std::uint32_t number) {
 void begin_turn(tw_runtime &rt) {
     set_turn_number(rt, rt.turn_number | 1);
     if (rt.lookout.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
-        tell_lookout(rt);
+        wake_lookout(rt);
 }
 
-// Also of one that an exception has left.
+// Also ends a turn that an exception has left.
 void end_turn(tw_runtime &rt) {
     rt.meter.end_turn();
     if (is_in_turn(rt.turn_number))
         set_turn_number(rt, rt.turn_number + 1);
 }
 
-// How far firing has come.
+// How much has fired.
 enum class fired { all, some, stopped };  // stopped: nothing more may fire in this turn
 
-// An interruption may be left from an earlier turn: a component asked to be settled (ask_to_settle) in the
-// last callback, and is settled now. This turn must not stop for it. If a stop has interrupted the wheel,
-// `must_leave` says so.
+// An interruption may be left over from an earlier turn: in its last callback a component asked to be settled
+// (ask_to_settle), and by now is settled. That interruption must not stop this turn. If a stop has
+// interrupted the wheel, `must_leave` says so.
 fired fire_on(tw_runtime &rt, timeline &line, tick present) {
     tw_core_forget_interruption(&line.wheel);
     if (must_leave(rt))
@@ -180,10 +180,10 @@ fired fire_on(tw_runtime &rt, timeline &line, tick present) {
 
 }  // namespace
 
-// A component that is not settled comes first and last: a pool over its bound is brought back to it
-// before a callback can make it worse, and outside of all callbacks (ask_to_settle). Settle before the
-// first wheel and after each. If the thread must then leave, do not fire the second timeline: a callback
-// on the first has stopped or freed the runtime, or has forked and this is the child.
+// Settles components before the first wheel and after each. A pool over its bound thus shrinks before a
+// callback can make it worse, and outside all callbacks (ask_to_settle). If the thread must then leave, do
+// not fire the second timeline: a callback on the first has stopped or freed the runtime, or has forked and
+// this is the child.
 bool fire_due(tw_runtime &rt) {
     begin_turn(rt);
     fired how_far = settle_components(rt) ? fired::all : fired::stopped;
@@ -201,14 +201,14 @@ bool fire_due(tw_runtime &rt) {
     return how_far == fired::all && !has_wall(rt);
 }
 
-// The library's own measure of P2. A deadline that has passed before the sleep begins was held up by
-// callbacks, not by the system, and is counted apart.
+// The library's own measure of P2. If a deadline has passed before the sleep begins, callbacks held it up,
+// not the system, so it is counted separately.
 bool measure_before_sleep(tw_runtime &rt, const tw_deadlines &until) {
     tw_deadlines began = {};
     std::int64_t late = INT64_MIN;
     for_each_timeline(rt, [&](const timeline &line) {
         if (line.can_be_set && until.*line.deadline_field == TW_NO_DEADLINE)
-            return;  // that clock's reading is of no use; the steady one's measures the sleep
+            return;  // no use for that clock's reading; the steady clock measures the sleep
         const std::int64_t reading = line.clock.read();
         began.*line.deadline_field = reading;
         late = base::larger(late, reading - until.*line.deadline_field);
@@ -218,15 +218,15 @@ bool measure_before_sleep(tw_runtime &rt, const tw_deadlines &until) {
         rt.measured_sleep = {until, began};
         return true;
     }
-    rt.measured_sleep = {no_deadlines, began};  // a loop of the program may come back late all the same
+    rt.measured_sleep = {no_deadlines, began};  // the program's loop may still come back late
     if (!is_at_once)
         count_late(rt.counters.held_up, late);
     return false;
 }
 
-// A wake-up is late by how far its clock has passed the deadline. If the wall clock was set meanwhile,
-// forwards or back, that is no lateness: so a wake-up on the wall clock counts as late by at most the
-// time that the sleep, measured by the steady clock, was too long.
+// A wake-up is late by how far its clock has passed the deadline. Setting the wall clock meanwhile, forwards
+// or back, makes nothing late. So a wake-up on the wall clock counts as late by at most the time by which the
+// sleep, measured by the steady clock, was too long.
 void measure_after_sleep(tw_runtime &rt) {
     rt.counters.wakeups.fetch_add(1, std::memory_order_relaxed);
     const sleep_begun &sleep = rt.measured_sleep;
@@ -264,8 +264,8 @@ void mark_awake(tw_runtime &rt) {
 
 namespace {
 
-// One turn of the runtime's thread. If a callback has stopped the runtime, there is no sleep: no call would
-// end it.
+// One turn of the runtime's thread. If a callback has stopped the runtime, the thread does not sleep: no call
+// would end that sleep.
 void take_turn(tw_runtime &rt) {
     fire_due(rt);
     if (must_leave(rt))
@@ -283,17 +283,17 @@ void run_turns(tw_runtime &rt) {
         take_turn(rt);
 }
 
-// As the descriptor becomes readable in a loop of the user's, there the sleep begins now and ends with the
-// next tw_runtime_dispatch.
+// The descriptor becomes readable in the user's loop, so the sleep begins here and ends with the next
+// tw_runtime_dispatch.
 int program(tw_runtime &rt) {
     const tw_deadlines until = publish_next_tick(rt);
     measure_before_sleep(rt, until);
     return explain_system_error(rt.driver->program(rt.driver_state, &until));
 }
 
-// The wheel counts the callback as returned, and leaves what is due besides to the next turn. A lent
-// descriptor is programmed, or the user's loop would never come back for it. Not in the child of a fork,
-// where the descriptor is the parent's.
+// The wheel counts the callback as returned, and leaves the other due timers to the next turn. A lent
+// descriptor is programmed again, or the user's loop would never come back for them. Not in the child of a
+// fork, where the descriptor belongs to the parent.
 void abandon_turn(tw_runtime &rt) {
     rt.meter.abandon_callback();
     end_turn(rt);
@@ -302,9 +302,9 @@ void abandon_turn(tw_runtime &rt) {
         program(rt);
 }
 
-// A stop may come between the exchange and the store, and is then overwritten. That is the same as a
-// stop before this call, which fires again like any call after a stop. A worker's run that frees the
-// runtime in between is not forgotten, as `is_freed` is never taken back.
+// A stop between the exchange and the store is overwritten. That equals a stop before this call, which fires
+// again like any call after a stop. If a worker's run frees the runtime in between, that is not lost, because
+// `is_freed` is never reset.
 drive_permit::drive_permit(tw_runtime &rt) : rt_(rt) {
     auto none = driven::by_none;
     if (inside_user_code::of(rt))
@@ -317,15 +317,15 @@ drive_permit::drive_permit(tw_runtime &rt) : rt_(rt) {
     }
 }
 
-// If the exchange fails, a worker's run has made this the last caller (by_last_caller): it counts on
-// this thread to free the runtime. `to_be_freed` says that a callback on this thread has asked for it,
-// and is read before the exchange, after which another caller may drive the runtime and free it.
+// If the exchange fails, a worker's run has made this thread the last caller (by_last_caller), and relies on
+// it to free the runtime. `to_be_freed` says that a callback on this thread asked for that. Read it before
+// the exchange, because afterwards another caller may drive the runtime and free it.
 void drive_permit::give_back() {
     if (!granted_)
         return;
-    const bool free_it = rt_.to_be_freed;
+    const bool is_to_free = rt_.to_be_freed;
     auto a_caller = driven::by_caller;
-    if (!rt_.driven.compare_exchange_strong(a_caller, driven::by_none) || free_it)
+    if (!rt_.driven.compare_exchange_strong(a_caller, driven::by_none) || is_to_free)
         destroy(rt_);
 }
 

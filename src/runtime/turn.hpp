@@ -1,7 +1,7 @@
-// One turn: fire what is due, then say what to sleep for. The runtime's thread, tw_runtime_dispatch
-// and virtual time are all made of these functions.
+// One turn: fire the due timers, then tell the driver how long to sleep. The runtime's thread,
+// tw_runtime_dispatch and virtual time are all built from these functions.
 //
-// Only the firing thread calls them, except must_leave and drive_permit, which any thread may.
+// Only the firing thread calls them, except must_leave and drive_permit, which any thread may use.
 #pragma once
 
 #include "exceptions.h"
@@ -9,32 +9,31 @@
 
 namespace tickwheel::runtime {
 
-// Has the fires of a timeline's nodes measured. To be called when the timeline is made.
+// Makes the meter measure the fires of a timeline's nodes. Call this when the timeline is made.
 void measure_fires(tw_runtime &rt, timeline &line);
 
 inline bool is_in_turn(std::uint32_t turn_number) { return turn_number % 2 != 0; }
 
-// Fires what is due, within the budget. Returns true if nothing that is due can be left.
+// Fires the due timers, within the budget. Returns true if no due timer can be left.
 bool fire_due(tw_runtime &rt);
 
-// Publishes on each timeline the tick of what is next, in `asleep_until`: from here on arming a timer
-// that is due earlier wakes the driver. Returns the deadlines to sleep until; 0 if there is something to do
-// at once.
+// Publishes the next tick of each timeline in `asleep_until`: from here on, arming a timer that is due
+// earlier wakes the driver. Returns the deadlines to sleep until; 0 if there is something to do at once.
 tw_deadlines publish_next_tick(tw_runtime &rt);
 
 // Marks each timeline as awake: until the next publish_next_tick no call that arms wakes the driver. Call
-// this when the driver has forgotten the wakes so far.
+// this once the driver has forgotten all wakes so far.
 void mark_awake(tw_runtime &rt);
 
-// Ends the sleep that wakes were for; the next one needs a wake of its own. See wake_driver.
+// Ends the sleep that the wakes so far were for; the next sleep needs a wake of its own. See wake_driver.
 void settle_wakes(tw_runtime &rt);
 
-// Called around each sleep, to count how late it began and ended. measure_before_sleep returns false if
-// there is nothing to sleep for: something is to be done at once, or should have been done already.
+// Call these around each sleep, to count how late it began and ended. measure_before_sleep returns false if
+// the thread must not sleep, because something has to be done at once, or is already late.
 bool measure_before_sleep(tw_runtime &rt, const tw_deadlines &until);
 void measure_after_sleep(tw_runtime &rt);
 
-// The deadlines of what comes first on each timeline. Publishes nothing.
+// The first deadline of each timeline. Publishes nothing.
 tw_deadlines what_is_next(tw_runtime &rt);
 
 // Takes turns until the firing thread has to leave: the work of the runtime's thread.
@@ -46,13 +45,13 @@ inline bool must_leave(const tw_runtime &rt) {
            rt.forked.load(std::memory_order_acquire);
 }
 
-// Makes a caller the firing thread for as long as it lives. error() is -EBUSY if another thread is
-// that already, or if the caller is in a callback.
+// Makes a caller the firing thread until this is destroyed or given back. error() is -EBUSY if another thread
+// already fires, or if the caller is in a callback.
 class drive_permit {
   public:
     explicit drive_permit(tw_runtime &rt);
     ~drive_permit() { give_back(); }
-    void give_back();  // frees the runtime if a callback, here or on a worker, has asked for that
+    void give_back();  // frees the runtime if a callback, here or on a worker, asked for that
     drive_permit(const drive_permit &) = delete;
     drive_permit &operator=(const drive_permit &) = delete;
     int error() const {
@@ -70,12 +69,12 @@ class drive_permit {
 // errno.
 int program(tw_runtime &rt);
 
-// Ends a turn that an exception of a callback has left in the middle.
+// Ends a turn that a callback's exception has left in the middle.
 void abandon_turn(tw_runtime &rt);
 
-// Calls fire() as the firing thread; returns its result, or -EBUSY. An exception of a callback passes
-// through, and leaves the runtime as if the callback had returned. The destructors of this frame do not
-// run then (see exceptions.h), so what they do is spelled out; the order is theirs.
+// Calls fire() as the firing thread; returns its result, or -EBUSY. A callback's exception passes through,
+// and leaves the runtime as if the callback had returned. The destructors of this frame do not run then (see
+// exceptions.h), so the code below does their work, in their order.
 template <class Fire> int drive(tw_runtime &rt, Fire fire) {
     const no_thread_cancel guard;
     drive_permit permit(rt);

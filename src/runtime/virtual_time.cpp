@@ -1,5 +1,5 @@
-// Virtual time: it moves when the program says so, and what is due fires on the caller's thread, which is
-// the firing thread for that long. Any thread, one at a time (drive_permit).
+// Virtual time moves when the program says so, and due timers fire on the caller's thread, which is the
+// firing thread meanwhile. Any thread, one at a time (drive_permit).
 #include "turn.hpp"
 
 namespace {
@@ -16,7 +16,7 @@ int check_moving(const tw_runtime *rt, std::int64_t by) {
     return by > last_reading - rt->steady.clock.read() ? explain_system_error(-ERANGE) : 0;
 }
 
-// How far virtual time is from the first deadline of all timelines. Negative if that has passed.
+// The time until the first deadline of all timelines. Negative if that has passed.
 std::int64_t way_to_next(tw_runtime &rt) {
     const tw_deadlines next = what_is_next(rt);
     std::int64_t least = INT64_MAX;
@@ -27,7 +27,7 @@ std::int64_t way_to_next(tw_runtime &rt) {
     return least;
 }
 
-// Goes on as long as callbacks make more due at once, on either timeline.
+// Repeats while callbacks make more timers due at once, on either timeline.
 void fire_all(tw_runtime &rt) {
     while (!fire_due(rt) && !must_leave(rt) && way_to_next(rt) <= 0) {
     }
@@ -39,7 +39,7 @@ void go(tw_runtime &rt, std::int64_t by) {
     fire_all(rt);
 }
 
-// Time stops at each deadline, so that every callback reads the time it was due at.
+// Time stops at each deadline, so that every callback reads the time at which it was due.
 void go_from_one_to_the_next(tw_runtime &rt, std::int64_t by) {
     fire_all(rt);
     while (!must_leave(rt) && by > 0) {

@@ -1,4 +1,4 @@
-// The wall timeline: made, freed, and set back. See wall.hpp.
+// Making, freeing and setting back the wall timeline. See wall.hpp.
 #include "wall.hpp"
 
 #include <tickwheel/port.h>
@@ -12,8 +12,8 @@ namespace tickwheel::runtime {
 
 namespace {
 
-// The firing thread sleeps for a tick of the former count, which cannot be compared with the ticks
-// of timers that are armed from now on. So any of them wakes it.
+// The firing thread sleeps until a tick of the old count, which is not comparable with the ticks of timers
+// armed from now on. So any of them wakes it.
 void wake_for_anything(timeline &line) {
     tick sleeps_until = line.asleep_until.load(std::memory_order_relaxed);
     while (sleeps_until != awake && !line.asleep_until.compare_exchange_weak(sleeps_until, never)) {
@@ -43,9 +43,9 @@ void free_wall(tw_runtime &rt) {
     rt.absolute = &rt.steady;
 }
 
-// The clock was set back by so many ticks. From here on deadlines are converted with the greater `set_back`,
-// and pending timers move as far, so all are due at the readings they were armed for. tw_core_shift keeps
-// every timer pending throughout, and shifts the deadline of the running callback with them: a concurrent
+// The clock was set back by `back` ticks. From here on deadlines are converted with the larger `set_back`,
+// and pending timers move by as much, so all stay due at the readings they were armed for. tw_core_shift
+// keeps every timer pending throughout, and shifts the deadline of the running callback too: a concurrent
 // call finds neither missing.
 // REQUIRES: wall_hold
 void timeline::shift(tick back) {

@@ -13,10 +13,10 @@ constinit std::uint32_t end_of_blocks = last_block;
 
 namespace {
 
-std::uint32_t next_block TW_GUARDED_BY(runtime::process_mutex) = 1;  // that was never taken
+std::uint32_t next_block TW_GUARDED_BY(runtime::process_mutex) = 1;  // the first that was never taken
 
-// Blocks that were given back, in the order in which that happened: a block, and with it its handles, is
-// used again as late as possible. They are linked by `stride`, which a block without owner has no use for.
+// Blocks that were given back, oldest first: a block, and so its handles, is reused as late as possible. They
+// are linked by `stride`, which a block without an owner does not need.
 std::uint32_t first_free TW_GUARDED_BY(runtime::process_mutex) = 0;
 std::uint32_t last_free TW_GUARDED_BY(runtime::process_mutex) = 0;
 

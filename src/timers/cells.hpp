@@ -1,11 +1,11 @@
-// The numbers of cells, from which a record's memory is found: they are unique in the process, so
-// a handle of one set is never one of another, of any runtime (P11).
+// The numbers of cells, which lead to a record's memory. They are unique in the process, so a handle of one
+// set is never a handle of another, in any runtime (P11).
 //
-// Cells are numbered in blocks of 1,024. A directory leads from a block to its memory and its owner. A
-// block that is given back, and used by another set later, continues its generations.
+// Cells are numbered in blocks of 1,024. A directory maps a block to its memory and its owner. If a block is
+// given back and another set uses it later, its generations continue.
 //
-// Any thread. The description of a block is written by the set that owns the block, with the record lock;
-// other sets read its `owner` alone, to find that a handle is not theirs.
+// Any thread. The set that owns a block writes the block's description, with the record lock held; other sets
+// read only its `owner`, to find that a handle is not theirs.
 #pragma once
 
 #include <atomic>
@@ -24,13 +24,13 @@ constexpr std::uint32_t first_of_piece(unsigned piece) {
     return piece == 0 ? 0 : smallest_piece / 2 << piece;
 }
 
-// Where one block's cells are. A set begins with a block in pieces, which are allocated one by one. Small,
-// because each call on a handle reads it.
+// Where one block's cells are. A set's first block is in pieces, which are allocated one by one. This struct
+// is small, because each call on a handle reads it.
 struct alignas(32) block {
     std::atomic<record_set *> owner;
     std::atomic<char *> cells;  // null: the block is in pieces
     union {
-        std::uint32_t first;  // the number in its store of cell 0
+        std::uint32_t first;  // the number of cell 0 in its store
         char *const *pieces;  // if it is in pieces; `first` is 0 then
     };
     std::uint32_t stride;
@@ -38,18 +38,18 @@ struct alignas(32) block {
 };
 static_assert(sizeof(block) == 32);
 
-// Leaves of 1,024 blocks. The first block is left out, so that no handle is 0; and the last, so that
+// Leaves of 1,024 blocks. The first block is not used, so that no handle is 0; nor is the last, so that
 // number + 1 is never 0.
 inline constexpr std::uint32_t leaves = 4096, blocks_of_leaf = 1024;
 inline constexpr std::uint32_t last_block = leaves * blocks_of_leaf - 1;
 
 extern std::atomic<block *> directory[leaves];
 
-// The block that is never taken: the last. A test has an earlier one, in order to get there.
+// The first block number that is never taken: the last block. A test lowers it, in order to reach it.
 extern std::uint32_t end_of_blocks;
 
-// Take block numbers for a set, and give them back with the generation that the next owner begins with. No
-// lock of a runtime may be held: see cells.cpp. Returns 0, -ENOMEM, or -EMFILE if all are taken.
+// Take block numbers for a set, and give them back with the generation that the next owner starts with. Hold
+// no lock of a runtime: see cells.cpp. Returns 0, -ENOMEM, or -EMFILE if all are taken.
 int take_block(std::uint32_t &number);
 void give_back_block(std::uint32_t number);
 
@@ -61,7 +61,7 @@ inline block &block_at(std::uint32_t number) {
 // REQUIRES: the cell's block was taken
 inline block &block_of(std::uint32_t cell) { return block_at(cell / cells_of_block); }
 
-// The same for any number; null if there is no such block.
+// The block of any cell number; null if there is no such block.
 inline block *find_block_of(std::uint32_t cell) {
     block *const leaf = directory[cell / cells_of_block / blocks_of_leaf].load(std::memory_order_acquire);
     return leaf != nullptr ? leaf + cell / cells_of_block % blocks_of_leaf : nullptr;

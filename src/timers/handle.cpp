@@ -1,5 +1,5 @@
-// handle.h: records that are found by handle, which is 32 bits of generation and 32 bits of cell. The
-// directory of cells says which set a cell belongs to.
+// handle.h: finding records by handle, which is 32 bits of generation and 32 bits of cell. The directory of
+// cells says which set a cell belongs to.
 #include <tickwheel/handle.h>
 
 #include <cerrno>
@@ -18,13 +18,13 @@ using namespace tickwheel::timers;
 std::uint32_t cell_in(tw_handle handle) { return static_cast<std::uint32_t>(handle); }
 std::uint32_t generation_in(tw_handle handle) { return static_cast<std::uint32_t>(handle >> 32); }
 
-// The block of a handle's cell; null if it is not one of this set.
+// The block of a handle's cell; null if the cell does not belong to this set.
 TW_INLINED inline const block *block_in(const tw_handles &set, tw_handle handle) {
     const block *const found = find_block_of(cell_in(handle));
     return found != nullptr && found->owner.load(std::memory_order_relaxed) == &set ? found : nullptr;
 }
 
-// Fetches the record of a handle that is asked for soon. No lock is needed.
+// Prefetches the record of a handle. Needs no lock.
 TW_INLINED inline void prefetch(const tw_handles &set, const block *in, tw_handle handle) {
     const char *const cells = in != nullptr ? in->cells.load(std::memory_order_relaxed) : nullptr;
     if (cells != nullptr)
@@ -33,10 +33,9 @@ TW_INLINED inline void prefetch(const tw_handles &set, const block *in, tw_handl
 
 constexpr const char *no_such_handle = "no timer of this set ever had this handle";
 
-// Returns the error for a handle whose record is not live: -ESTALE if the cell has had this
-// generation, else -ENOENT. A cell with generation g has had all generations before g; and g
-// itself, if its record has ended.
-__attribute__((cold)) int what_else_it_is(const block &in, const record &timer, std::uint32_t generation) {
+// Returns the error for a handle whose record is not live: -ESTALE if the cell has had this generation, else
+// -ENOENT. A cell with generation g has had all generations before g, and g itself if its record has ended.
+__attribute__((cold)) int explain_not_live(const block &in, const record &timer, std::uint32_t generation) {
     const std::uint32_t had = timer.generation - in.generation;
     const std::uint32_t asked = generation - in.generation;
     const bool was_made = asked < had || (asked == had && timer.state == record_state::ended);
@@ -49,8 +48,8 @@ TW_INLINED inline int find(tw_handles &set, const block *in, tw_handle handle, r
     if (in == nullptr || !set.records->was_used(*in, cell_in(handle)))
         return runtime::refuse(-ENOENT, no_such_handle);
     found = &record_in(*in, cell_in(handle));
-    const bool is_it = found->generation == generation_in(handle) && is_live(*found);
-    return is_it ? 0 : what_else_it_is(*in, *found, generation_in(handle));
+    const bool is_match = found->generation == generation_in(handle) && is_live(*found);
+    return is_match ? 0 : explain_not_live(*in, *found, generation_in(handle));
 }
 
 TW_INLINED inline int find(tw_handles &set, tw_handle handle, record *&found) TW_REQUIRES(core::wheels_lock) {

@@ -16,12 +16,12 @@ namespace {
 
 constexpr std::uint32_t smallest = 512;  // buckets: a page
 
-// How many buckets one call moves. The table doubles when half of its buckets are in use, so the
-// move is over after an eighth as many keys have come, long before the table has to grow again.
+// The number of buckets that one call moves. The table doubles when half of its buckets are in use, so the
+// move is over after an eighth as many new keys, long before the table must grow again.
 constexpr std::uint32_t buckets_a_step = 8;
 
-// The memory of moved buckets is given back in pieces of this many, because unmapping megabytes at
-// once takes long (P8). A multiple of buckets_a_step and, in bytes, of any page size.
+// Moved buckets return their memory in pieces of this many, because unmapping megabytes at once takes long
+// (P8). A multiple of buckets_a_step and, in bytes, of any page size.
 constexpr std::uint32_t buckets_given_back = 8192;
 
 constexpr std::uint64_t domain_of_numbers = 0xee;  // so that numbers hash apart from strings
@@ -37,7 +37,7 @@ int draw(sip_seed &seed) {
 
 }  // namespace
 
-// P8: mmap gives zeroed pages at no cost; calloc may have to clear megabytes of recycled heap.
+// P8: mmap gives zeroed pages at no cost; calloc might clear megabytes of recycled heap.
 int bucket_array::open(std::uint32_t size) {
     void *const pages =
         mmap(nullptr, size * sizeof(bucket), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -61,7 +61,7 @@ void bucket_array::insert(std::uint32_t hash, std::uint32_t number) {
     buckets_[i] = {hash, number + 1};
 }
 
-// Moves up the buckets behind the hole, but none to before its own home.
+// Moves up the buckets after the hole, but none past its own home.
 void bucket_array::erase(std::uint32_t hole) {
     for (std::uint32_t i = (hole + 1) & mask_; buckets_[i].number_plus_1 != 0; i = (i + 1) & mask_) {
         const std::uint32_t searched = (i - buckets_[i].hash) & mask_;
@@ -80,7 +80,7 @@ void bucket_array::move_to(bucket_array &other, std::uint32_t i) {
     }
 }
 
-// A failure does no harm: `close` gives back everything.
+// A failure does no harm, because `close` unmaps everything.
 void bucket_array::give_back(std::uint32_t from, std::uint32_t to) {
     madvise(buckets_ + from, (to - from) * sizeof(bucket), MADV_DONTNEED);
 }
@@ -146,8 +146,8 @@ void key_table::erase(std::uint32_t hash, std::uint32_t number) {
     move_some();
 }
 
-// Goes from the last bucket down, so the buckets behind the moved one are empty and nothing moves
-// up into its place. The exception is a run of buckets that wraps around to the front.
+// Moves buckets from the last one down, so the buckets after the moved one are empty and nothing moves up
+// into its place. The exception is a run of buckets that wraps around to the front.
 void key_table::move_some() {
     if (!old_.is_open())
         return;

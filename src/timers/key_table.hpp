@@ -1,14 +1,13 @@
-// The hash table behind keyed.h: from a key's hash to the number of its record's cell.
+// The hash table behind keyed.h: it maps a key's hash to the number of its record's cell.
 //
-// The keys themselves are in the records. The table has 32 bits of each key's hash and the
-// number, in buckets of 8 bytes with open addressing, at most half of them in use. An erased
-// bucket is filled by moving up the ones behind it, so there are no tombstones, and endless
-// setting and removing does not slow the table down.
+// The keys themselves are in the records. The table has 32 bits of each key's hash and the number, in buckets
+// of 8 bytes with open addressing, at most half of them in use. `erase` moves the next buckets up into the
+// empty one, so there are no tombstones, and endless inserting and erasing does not slow the table down.
 //
-// While the table grows there are two arrays. Each insert and erase moves a few buckets from the
-// old one to the new one, so that no single call moves them all (P8).
+// While the table grows there are two arrays. Each insert and erase moves a few buckets from the old array to
+// the new one, so that no single call moves them all (P8).
 //
-// REQUIRES: record lock held, for all but `hash` and `prefetch`.
+// REQUIRES: record lock held, except for `hash` and `prefetch`.
 #pragma once
 
 #include <atomic>
@@ -20,8 +19,8 @@
 
 namespace tickwheel::timers {
 
-// A power of two of buckets. Invariant: no bucket is empty between the one where the search for a
-// hash begins, home(hash), and the one that holds it.
+// An array of buckets. Its size is a power of two. Invariant: between home(hash), where the search for a hash
+// starts, and the bucket that holds the hash, no bucket is empty.
 class bucket_array {
   public:
     static constexpr std::uint32_t none = UINT32_MAX;
@@ -48,9 +47,9 @@ class bucket_array {
 
     void insert(std::uint32_t hash, std::uint32_t number);
     void erase(std::uint32_t hole);
-    // Moves the content of bucket i, and of those that move up into it, until it stays empty.
+    // Moves the content of bucket i, and of the buckets that move up into it, until it stays empty.
     void move_to(bucket_array &other, std::uint32_t i);
-    // Gives the memory of empty buckets back to the system.
+    // Returns the memory of empty buckets to the system.
     void give_back(std::uint32_t from, std::uint32_t to);
 
     std::uint32_t home(std::uint32_t hash) const { return hash & mask_; }
@@ -64,14 +63,14 @@ class key_table {
   public:
     static constexpr std::uint32_t none = bucket_array::none;
 
-    // Makes a table for up to `capacity` keys, which allocates nothing later; or, if that is 0,
-    // one that grows. Returns 0, -ENOMEM or an errno of getrandom, negative.
+    // Makes a table for up to `capacity` keys, which allocates nothing later; or, if `capacity` is 0, a table
+    // that grows. Returns 0, -ENOMEM or an errno of getrandom, negative.
     int open(std::uint32_t capacity);
     void close();  // whether open or not
 
     std::uint32_t hash(const tw_key &key) const;
 
-    // Fetches the bucket of a hash that is searched for soon.
+    // Prefetches the bucket of a hash.
     void prefetch(std::uint32_t hash) const {
         const std::uint32_t mask = prefetched_mask_.load(std::memory_order_relaxed);
         __builtin_prefetch(prefetched_.load(std::memory_order_relaxed) + (hash & mask));
@@ -87,14 +86,14 @@ class key_table {
         return i != none ? old_.number(i) : none;
     }
 
-    // Makes room for one more key. Returns 0, or -ENOMEM and changes nothing. A table with a
-    // capacity has its room already.
+    // Makes room for one more key. Returns 0, or -ENOMEM and changes nothing. A table with a capacity already
+    // has room.
     int reserve_one();
 
     // REQUIRES: the number is not in the table, and there is room
     void insert(std::uint32_t hash, std::uint32_t number);
 
-    // Does nothing if the number is not there with this hash: another one has taken its place.
+    // Does nothing if the number is not there with this hash: then another number has replaced it.
     void erase(std::uint32_t hash, std::uint32_t number);
 
     std::uint32_t count() const { return count_; }
@@ -112,8 +111,8 @@ class key_table {
     std::uint32_t old_left_ = 0;  // the buckets of old_ from this one on have moved
     std::uint32_t count_ = 0;
 
-    // The address and mask of buckets_, for `prefetch`, which has no lock. The two may be out of
-    // date, or not belong together: a prefetch of a wrong address does no harm.
+    // The address and mask of buckets_, for `prefetch`, which has no lock. They may be out of date, or not
+    // match: prefetching a wrong address does no harm.
     std::atomic<const bucket_array::bucket *> prefetched_{nullptr};
     std::atomic<std::uint32_t> prefetched_mask_{0};
 };

@@ -1,5 +1,5 @@
-// keyed.h: records that are found by key. The key itself is in the record; a hash table leads
-// from its hash to the record's cell.
+// keyed.h: finding records by key. The key itself is in the record; a hash table maps the key's hash to the
+// record's cell.
 #include <tickwheel/keyed.h>
 
 #include <cerrno>
@@ -21,7 +21,7 @@ namespace {
 using namespace tickwheel;
 using namespace tickwheel::timers;
 
-// Of a record in a set of keys, where the rest is in the next cache line: both are fetched at once.
+// For a record in a set of keys, whose rest is in the next cache line: fetches both lines at once.
 bool has_key(record &timer, const tw_key &key) {
     __builtin_prefetch(&timer, 1);
     const record_rest &rest = rest_behind(timer);
@@ -51,8 +51,8 @@ int refuse_key(const tw_key &key) {
                                                          : "the key is longer than TW_KEY_MAX");
 }
 
-// Copies a user's key, without the lock. Hashes the copy: the user may change the original
-// meanwhile, and a record must be found under the hash of its own key.
+// Copies a user's key, without the lock. Hashes the copy, because the user may change the original meanwhile,
+// and a record must be found under the hash of its own key.
 int make_copy(const tw_keyed &set, const tw_key &of, key_copy &copy) {
     if (!is_valid(of))
         return refuse_key(of);
@@ -118,13 +118,13 @@ constexpr lookup_hooks by_key = {
 
 // --- calls on one key ------------------------------------------------------------------
 
-// Starts a record by start_it(copy of the key).
-template <class Start> int start_under(tw_keyed *set, const tw_key &key, Start start_it) {
+// Starts a record by start_with(copy of the key).
+template <class Start> int start_under(tw_keyed *set, const tw_key &key, Start start_with) {
     key_copy copy;
     int error = check_arming(set);
     if (error == 0)
         error = make_copy(*set, key, copy);
-    return error != 0 ? error : start_it(copy);
+    return error != 0 ? error : start_with(copy);
 }
 
 // Checks the arguments of a call on an existing record, hashes the key and prefetches its bucket.
@@ -139,7 +139,7 @@ int look_up(const tw_keyed *set, const tw_key &key, std::uint32_t &hash) {
 }
 
 // Calls what(record, lock) with the record lock held, on the record under a key. With a record_guard, `what`
-// must not call functions of the user's.
+// must call none of the user's functions.
 template <class Lock, class What>
 TW_INLINED inline int with(tw_keyed &set, const tw_key &key, std::uint32_t hash, What what) {
     Lock lock(*set.space);

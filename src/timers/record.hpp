@@ -1,7 +1,7 @@
 // A record: a timer that the library keeps, in a cell of its set's store.
 //
-// What arming, stopping and firing touch is in one cache line, `record`. What only some timers need stands
-// beside it, in `record_rest` and behind that, and costs only those that use it.
+// Arming, stopping and firing touch one cache line, `record`. The fields that only some timers need follow in
+// `record_rest` and after it, and cost only the timers that use them.
 #pragma once
 
 #include <cstddef>
@@ -20,14 +20,14 @@ struct record_set;
 
 // The life of a record. One function makes each transition, with the record lock held:
 //
-//     free > starting   take_record     a cell is taken, and filled in by one thread that alone knows it
-//     starting > live   go_live         it is armed, and its handle or key finds it
-//     live > last       fire_record     its last fire begins; ask_next, if its schedule has no further time
+//     free > starting   take_record     takes a cell; only one thread knows the cell, and fills it in
+//     starting > live   go_live         arms the record, and lets its handle or key find it
+//     live > last       fire_record     begins the last fire; ask_next, if the schedule has no further time
 //     last > live       take_back_last  that fire was withdrawn, discarded or drained before it ran
-//     live > ended      retire          it fires no more, and nothing finds it; end_bare, if nothing but a
+//     live > ended      retire          the record fires no more, and nothing finds it; end_bare, if only a
 //     last > ended                      handle finds it
-//     ended > free      free_record     nothing uses it any more, and its generation goes up
-//     starting > ended  abandon         its start has failed; end_all, if it was going on during a fork
+//     ended > free      free_record     nothing uses the record any more; its generation goes up
+//     starting > ended  abandon         the start has failed; end_all, if a fork interrupted the start
 //
 // Whenever the lock is free:
 //
@@ -38,28 +38,28 @@ struct record_set;
 //     last       no          yes                       not 0
 //     ended      no          no                        any
 //
-// `uses` counts the fires that wait for a worker or run, and the calls that keep the record while they have
-// released the lock. The function that takes away the last use of a record in `last` or `ended` finishes it,
-// which frees the cell; so does the call that ends a record without uses. The other variables answer other
-// questions:
+// `uses` counts the fires that run or wait for a worker, and the calls that keep the record while they have
+// released the lock. The function that drops the last use of a record in `last` or `ended` finishes the
+// record, which frees the cell; so does a call that ends a record without uses. The other variables answer
+// other questions:
 //
-//     timing          whether it is armed (core::is_armed), and on which wheel
-//     begun           how many of `uses` have begun on a worker, and cannot be withdrawn any more; without
-//                     workers, that is all of them
-//     epoch           whether a drain is about to end it: then it no longer fires, though it is live
-//     generation      whether a handle is that of the record that has the cell now
-//     set.references  when the set's memory is freed: a fire on a worker may outlive the set
+//     timing          whether the record is armed (core::is_armed), and on which wheel
+//     begun           how many of `uses` have begun on a worker, so that no call can withdraw them any more;
+//                     without workers, all of them
+//     epoch           whether a drain is about to end the record: then it no longer fires, though it is live
+//     generation      whether a handle belongs to the record that has the cell now
+//     set.references  when to free the set's memory: a fire on a worker may outlive the set
 enum class record_state : std::uint8_t { free, starting, live, last, ended };
 
 // A record's copy of its key. `has_number_key` and `key_size` tell which member is valid.
 union stored_key {
     unsigned char bytes[16];
-    unsigned char *longer;  // on the heap, if the key is longer than `bytes`
+    unsigned char *longer;  // on the heap, for a key that does not fit into `bytes`
     std::uint64_t number;
 };
 
 // The part of a record that few timers need. In sets with keys, workers or a capacity it follows the record;
-// in others it comes from the set's own list when a timer is started that needs it.
+// in other sets a timer that needs one takes it from the record space's list when it starts.
 struct alignas(64) record_rest {
     union {
         void *arg;
@@ -67,9 +67,9 @@ struct alignas(64) record_rest {
     };
     tw_next_deadline *next;
     void (*drop)(void *);
-    core::tick period;         // 0: oneshot; counted in ticks, or in parts of one if `part` is not 0
+    core::tick period;         // 0: one-shot; counted in ticks, or in parts of one if `part` is not 0
     std::uint32_t part;        // as in tw_node
-    std::uint16_t fires_left;  // 0: without end
+    std::uint16_t fires_left;  // 0: no limit
     std::uint16_t key_size;
     stored_key key;
     std::uint32_t key_hash;
@@ -78,15 +78,15 @@ struct alignas(64) record_rest {
 };
 
 struct alignas(64) record {
-    core::timing timing;  // by which the wheels know the record; in ticks of the clock
-    std::int64_t delay;   // what it was last started or moved with; negative: none
+    core::timing timing;  // the wheels' part of the record; in ticks of the clock
+    std::int64_t delay;   // of the last start or move; negative: none
     union {
         tw_task_callback *fn;
         record *next_free;  // while free
     };
     union {
         void *arg;          // the task's
-        record_rest *rest;  // if has_rest: this has the argument
+        record_rest *rest;  // if has_rest; then it holds the argument
     };
     std::uint32_t number;      // of the cell
     std::uint32_t generation;  // of the cell; goes up when the record is over
@@ -118,12 +118,12 @@ inline record &record_of(tw_runnable &runnable) {
 }
 static_assert(offsetof(worker_part, runnable) == 0);
 
-// Where the storage for the argument begins in a cell. What has workers has rests.
+// Where the storage for the argument begins in a cell. A set with workers always has rests.
 constexpr std::size_t storage_offset(bool has_rests, bool has_workers) {
     return sizeof(record) + (has_rests ? sizeof(record_rest) : 0) + (has_workers ? sizeof(worker_part) : 0);
 }
 
-// A handle or key finds it.
+// True if a handle or key finds the record.
 inline bool is_live(const record &timer) {
     return timer.state == record_state::live || timer.state == record_state::last;
 }

@@ -1,5 +1,4 @@
-// The life of a record: it fires and ends. See record.hpp for its states, and record_set.hpp for
-// the invariants.
+// How records fire and end. See record.hpp for the states, and record_set.hpp for the invariants.
 #include "record_life.hpp"
 
 #include <cassert>
@@ -43,8 +42,8 @@ void retire(record_set &set, record &timer) {
 
 namespace {
 
-// S2. The argument and the key are taken out of the record before the lock is released. If
-// another thread forks while `drop` runs, the child finds a record with nothing left to drop.
+// S2. Takes the argument and the key out of the record before it releases the lock. If another thread forks
+// while `drop` runs, the child finds a record with nothing left to drop.
 void give_back_rest_of(record_set &set, record &timer, record_lock &lock) TW_YIELDS(core::wheels_lock) {
     record_rest &rest = *timer.rest;
     unsigned char *const key = long_key_of(timer);
@@ -78,7 +77,7 @@ void finish_if_over(record_set &set, record &timer, record_lock &lock) {
     finish(set, timer, lock);
 }
 
-// Its last fire is not called after all.
+// The record's last fire is not called after all.
 static void take_back_last(record &timer) {
     if (timer.state == record_state::last)
         timer.state = record_state::live;
@@ -118,11 +117,11 @@ void ask_next(record_set &set, record &timer, std::int64_t due, record_lock &loc
         timer.state = record_state::last;
 }
 
-// Called when a fire is over, whether or not its callback was called. The last fire ends the
-// record, and the last run of an ended record finishes it.
+// Runs at the end of a fire, whether or not its callback was called. The last fire ends the record, and the
+// last run of an ended record finishes it.
 //
-// If the callback has forked and this is the child, the callback counts as not returned: the
-// child's runtime is inert, and revival ends the record (P13).
+// If the callback has forked and this is the child, the callback counts as not returned: the child's runtime
+// is inert, and reviving it ends the record (P13).
 void after_fire(record_set &set, record &timer, std::int64_t due, record_lock &lock)
     TW_YIELDS(core::wheels_lock) {
     const std::atomic<bool> &forked = set.rt->forked;
@@ -144,7 +143,7 @@ tw_event event_of(const record_set &set, const record &timer, const tw_key &key,
     return {handle_in(set, timer), has_keys(set) ? &key : nullptr, due, overruns};
 }
 
-// Arms a periodic record that fires for its next tick, before its callback runs. Returns false if this fire
+// Arms a periodic record for its next tick, before the callback of this fire runs. Returns false if this fire
 // is its last.
 bool arm_again(record_space &space, record &timer, runtime::tick present, runtime::tick &overruns)
     TW_REQUIRES(core::wheels_lock) {
@@ -163,7 +162,7 @@ bool arm_again(record_space &space, record &timer, runtime::tick present, runtim
     return true;
 }
 
-// The fire has a reference to the set until a worker has run or discarded it.
+// The fire holds a reference to the set until a worker has run or discarded it.
 void fire_on_worker(record_set &set, record &timer, std::int64_t due, std::uint64_t overruns,
                     record_lock &lock) TW_YIELDS(core::wheels_lock) {
     set.references.fetch_add(1, std::memory_order_relaxed);
@@ -178,14 +177,14 @@ void fire_on_worker(record_set &set, record &timer, std::int64_t due, std::uint6
         after_fire(set, timer, due, lock);
 }
 
-// True if `next` or `drop` may be called when a fire of the record is over.
+// True if the end of the fire may call `next` or `drop`.
 bool calls_more(const record &fired) {
     return fired.has_rest && (fired.rest->next != nullptr ||
                               (fired.rest->drop != nullptr && fired.state != record_state::live));
 }
 
-// Ends the fire that is going on; in a child that the callback has forked, there is none. The meter pauses,
-// so that the time of `next` and `drop` does not count for the next callback.
+// Ends the current fire; a child that the callback has forked has none. Pauses the meter, so that the time of
+// `next` and `drop` does not count for the next callback.
 void end_fire(record_space &space) TW_YIELDS(core::wheels_lock) {
     record *const fired = space.fired;
     space.fired = nullptr;
@@ -223,8 +222,8 @@ void call_here(record_space &space, record_set &set, record &timer, std::int64_t
 
 }  // namespace
 
-// A drained record does not fire: the drain ends it, and counts this fire as prevented. P8: other threads get
-// the lock between two fires, even if no callback runs here.
+// A drained record does not fire: the drain ends it, and counts this fire as prevented. P8: releases the lock
+// between two fires, even if no callback runs here, so that other threads get it.
 void fire_record(core::timing *fired, runtime::tick present, void *arg) {
     record_space &space = *static_cast<record_space *>(arg);
     if (fired == nullptr) {
@@ -273,8 +272,7 @@ void release_after_run(record_set &set) {
         release_references(set, 1);
 }
 
-// Calls the callback on a worker. If an exception passes, left() is called on its way out, with the lock
-// held.
+// Calls the callback on a worker. If an exception passes, calls left() on its way out, with the lock held.
 template <class Left>
 void call(record_set &set, record &timer, std::int64_t due, record_lock &lock, Left left)
     TW_YIELDS(core::wheels_lock) {
@@ -292,9 +290,9 @@ void call(record_set &set, record &timer, std::int64_t due, record_lock &lock, L
     lock.lock();
 }
 
-// Runs one fire on a worker. If the record has been ended or drained since the fire was queued,
-// that call has reported the fire as prevented (P6), so the callback is not called. tw_runtime_due
-// and tw_runtime_overruns answer from the frame that call() in workers.cpp has set (current_run).
+// Runs one fire on a worker. If a call has ended or drained the record since the fire was queued, that call
+// has reported the fire as prevented (P6), so the callback does not run. tw_runtime_due and
+// tw_runtime_overruns answer from the frame that call() in workers.cpp has set (current_run).
 void run(tw_runnable &runnable) {
     record &timer = record_of(runnable);
     record_set &set = set_of(timer);
@@ -328,7 +326,7 @@ void discarded(tw_runnable &runnable, std::uint32_t fires) {
     release_references(set, fires);
 }
 
-// The record is in use, so what is read here does not change.
+// The record is in use, so the fields read here do not change.
 void describe(const tw_runnable &runnable, runtime::running_callback &callback) {
     const record &timer = record_of(const_cast<tw_runnable &>(runnable));
     callback.describe(timer.label, nullptr, handle_in(set_of(timer), timer),
@@ -339,7 +337,7 @@ void describe(const tw_runnable &runnable, runtime::running_callback &callback) 
 
 const tw_runnable_hooks record_hooks = {run, discarded, describe};
 
-// --- calls on one that is live ---------------------------------------------------------
+// --- calls on a live record ---------------------------------------------------------
 
 int end(record_set &set, record &timer, record_lock &lock) {
     disarm(*set.space, timer);

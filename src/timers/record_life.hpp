@@ -1,10 +1,10 @@
-// How records fire and end, for the other files of this folder. See record.hpp for their states.
+// Firing and ending records, for the other files of this folder. See record.hpp for a record's states.
 //
 //   fire_record   fires a record that is due
-//   end           ends a live record: takes it off the wheel, withdraws the fires that wait, retires it, and
+//   end           ends a live record: takes it off the wheel, withdraws its waiting fires, retires it, and
 //                 finishes it if it has no uses left
-//   retire        marks it as ended: its handle or key finds it no more, and no callback begins
-//   after_fire    when a fire is over: retires the record after its last one, and finishes a retired
+//   retire        marks a record as ended: its handle or key no longer finds it, and no callback begins
+//   after_fire    at the end of a fire: retires the record after its last fire, and finishes a retired
 //                 record that has no uses left
 //   finish        drops the argument and frees the cell
 #pragma once
@@ -17,8 +17,8 @@
 
 namespace tickwheel::timers {
 
-// While it lives, this thread is in a function of a record's user: a callback, `next`, `copy`,
-// `drop` or a drain's visitor.
+// While this lives, the thread is in a function of a record's user: a callback, `next`, `copy`, `drop` or a
+// drain's visitor.
 class inside_record : runtime::on_stack<inside_record> {
   public:
     inside_record(const record_set &set, const record &timer) : record_(&timer), set_(&set) {}
@@ -37,7 +37,7 @@ class inside_record : runtime::on_stack<inside_record> {
     const record_set *set_;
 };
 
-// While it lives, the record lock is released and this thread calls one of the user's functions.
+// While this lives, the record lock is released and the thread calls one of the user's functions.
 class TW_SCOPED_CAPABILITY user_call {
   public:
     user_call(record_set &set, record &timer, record_lock &lock) TW_RELEASE(core::wheels_lock)
@@ -55,7 +55,7 @@ class TW_SCOPED_CAPABILITY user_call {
     inside_record inside_record_;
 };
 
-// Wakes the threads that wait until a run ends or a record is over.
+// Wakes the threads that wait for the end of a run or of a record.
 void wake_waiting(record_space &space) TW_REQUIRES(core::wheels_lock);
 inline void announce_progress(record_space &space) TW_REQUIRES(core::wheels_lock) {
     if (space.waiting != 0) [[unlikely]]
@@ -70,13 +70,13 @@ inline void arm(record_space &space, record &timer, runtime::tick due) TW_REQUIR
     core::arm_record(wheel_of(space, timer), timer.timing, due);
 }
 
-// Takes it off the wheel, if it is there.
+// Takes a record off its wheel, if it is armed.
 inline void disarm(record_space &space, record &timer) TW_REQUIRES(core::wheels_lock) {
     if (core::is_armed(timer.timing))
         core::disarm_record(wheel_of(space, timer), timer.timing);
 }
 
-// Counts a fire if a call has prevented it.
+// Counts a fire that a call has prevented.
 inline void count_cancelled(record_space &space, const record &timer, bool prevented)
     TW_REQUIRES(core::wheels_lock) {
     if (prevented)
@@ -84,13 +84,13 @@ inline void count_cancelled(record_space &space, const record &timer, bool preve
 }
 
 // The core::record_caller of the wheels. Fires a record that the wheel has just taken off; or, if `fired` is
-// null, ends the fire that an exception has left.
+// null, ends a fire that an exception has left.
 void fire_record(core::timing *fired, runtime::tick present, void *arg) TW_YIELDS(core::wheels_lock);
 
-// Ends a live record: its handle or key finds it no more, and no further callback begins.
+// Ends a live record: its handle or key no longer finds it, and no further callback begins.
 void retire(record_set &set, record &timer) TW_REQUIRES(core::wheels_lock);
 
-// Frees the cell of an ended record that has nothing left to give back; `in` is the block of the cell.
+// Frees the cell of an ended record that has nothing else to give back; `in` is the cell's block.
 inline void free_record(record_set &set, record &timer, const block &in) TW_REQUIRES(core::wheels_lock) {
     assert(set.count > 0 && !core::is_armed(timer.timing));
     set.records->give_back(timer, in);
@@ -113,16 +113,17 @@ inline int end_bare(record_set &set, record &timer, const block &in) TW_REQUIRES
 // Drops the argument of an ended record without uses, and frees its cell.
 void finish(record_set &set, record &timer, record_lock &lock) TW_YIELDS(core::wheels_lock);
 
-// Called when a use has ended: finishes the record if that was the last one, and nothing else is to come.
+// Call this when a use has ended. Finishes the record if that was the last use and the record will not fire
+// again.
 void finish_if_over(record_set &set, record &timer, record_lock &lock) TW_YIELDS(core::wheels_lock);
 
-// Takes the fires that wait for a worker off its queue.
+// Takes a record's waiting fires off the workers' queue.
 void withdraw_fires(record_set &set, record &timer) TW_REQUIRES(core::wheels_lock);
 
-// True if ending a live record prevents a fire. To be called after disarm() and withdraw_fires().
+// True if ending a live record prevents a fire. Call this after disarm() and withdraw_fires().
 bool has_still_to_fire(const record_set &set, record &timer) TW_REQUIRES(core::wheels_lock);
 
-// Gives up so many references to a set. The last one frees its memory.
+// Releases `times` references to a set. The last one frees its memory.
 void release_references(record_set &set, std::uint32_t times);
 
 inline bool is_drained(const record_set &set, const record &timer) TW_REQUIRES(core::wheels_lock) {

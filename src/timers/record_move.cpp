@@ -1,4 +1,4 @@
-// See record_move.hpp: here is what is rare.
+// The rare cases of record_move.hpp.
 #include "record_move.hpp"
 
 #include <cerrno>
@@ -23,7 +23,7 @@ runtime::tick tick_after(record_set &set, const record &timer, std::int64_t read
 
 }  // namespace
 
-// Moves a record to a tick of its clock. The grid of a periodic one begins there.
+// Moves a record to a tick of its clock. The grid of a periodic record restarts there.
 void prepared_move::move_on_its_line(record &timer, runtime::tick due) {
     record_space &space = *set_.space;
     runtime::timeline &line = line_of(space, timer);

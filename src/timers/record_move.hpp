@@ -1,17 +1,16 @@
 // Moving a live record to another time.
 //
-// A random timer of a million is not in the cache. What a call does after it has touched the record therefore
-// decides how much of the wait the processor can use for what comes next: it sees no more than some 200
-// instructions ahead. So all that does not need the record is done before, and all that is rare is out of
-// line.
+// Of a million timers, a random one is not in the cache. The processor looks only some 200 instructions
+// ahead, so the code after the first access to the record decides how much work overlaps with the cache miss.
+// So everything that does not need the record comes before that access, and everything rare is out of line.
 #pragma once
 
 #include "record_life.hpp"
 
 namespace tickwheel::timers {
 
-// A delay from now, prepared for a record that is moved. The constructor reads the clock, before the caller
-// takes the lock; the destructor wakes the driver if need be, after the caller has released it.
+// A delay from now, prepared for moving a record. The constructor reads the clock before the caller takes the
+// lock; the destructor wakes the driver, if necessary, after the caller has released the lock.
 class prepared_move {
   public:
     prepared_move(record_set &set, std::int64_t delay)  // not negative
@@ -38,7 +37,7 @@ class prepared_move {
     }
 
   private:
-    // An armed record on the steady timeline without a period.
+    // True for an armed record on the steady timeline, without a period.
     static bool is_usual(const record &timer) {
         return core::is_armed(timer.timing) && !timer.is_on_wall && !is_periodic(timer);
     }

@@ -1,4 +1,4 @@
-// Making, walking, draining and freeing a set, and what its runtime has it do. See record_set.hpp.
+// Making, walking, draining and freeing a set, and its hooks as a component. See record_set.hpp.
 #include "record_set.hpp"
 
 #include <cassert>
@@ -13,23 +13,22 @@ namespace tickwheel::timers {
 
 // --- draining --------------------------------------------------------------------------
 //
-// A drain raises the set's epoch. From then on no record of a former epoch fires (is_drained),
-// and the drain ends these one by one. Epochs have 7 bits and are compared modulo 128, so all
-// epochs in use must be less than 64 apart: a drain does not begin before the one 64 epochs
-// earlier has ended.
+// A drain raises the set's epoch. From then on no record of an earlier epoch fires (is_drained), and the
+// drain ends these records one by one. Epochs have 7 bits and are compared modulo 128, so all epochs in use
+// must be less than 64 apart: a drain begins only after the drain 64 epochs earlier has ended.
 
 namespace {
 
 bool is_older(const record &timer, std::uint8_t epoch) { return ((timer.epoch - epoch) & 0x7f) >= 0x40; }
 
-// Still set if the drain 64 epochs before the next one goes on.
+// Set in `drains` while the drain 64 epochs before the next one is in progress.
 std::uint64_t bit_of_next_drain(const record_set &set) TW_REQUIRES(core::wheels_lock) {
     return std::uint64_t{1} << ((set.epoch + 1) & 63);
 }
 
 bool is_in_use(const record &timer) { return is_live(timer) || timer.state == record_state::ended; }
 
-// Calls the visitor's function. The record has a use meanwhile, which keeps it.
+// Calls the visitor's function. The caller holds a use of the record.
 void visit(record_set &set, record &timer, const record_visitor &visitor, record_lock &lock)
     TW_YIELDS(core::wheels_lock) {
     if (visitor.by_key == nullptr && visitor.by_handle == nullptr)
@@ -44,8 +43,8 @@ void visit(record_set &set, record &timer, const record_visitor &visitor, record
         visitor.by_handle(handle, arg, visitor.arg);
 }
 
-// Keeps a record while it is visited, as a run that has begun would. If a call ends the record meanwhile, it
-// leaves `finish` to the visit. To the child of a fork the argument is in use.
+// Keeps a record during a visit, as a run that has begun would. If a call ends the record meanwhile, it
+// leaves `finish` to the visit. To the child of a fork the argument counts as in use.
 void hold(record_set &set, record &timer) TW_REQUIRES(core::wheels_lock) {
     ++timer.uses;
     if (set.workers != nullptr)
@@ -58,9 +57,9 @@ void let_go(record_set &set, record &timer) TW_REQUIRES(core::wheels_lock) {
     announce_progress(*set.space);
 }
 
-// Ends a record, and returns true if it still had to fire. Waits for the runs that have begun,
-// because they began before the drain. The lock is released meanwhile, so another call may end
-// the record, which is then waited for as well.
+// Ends a record, and returns true if it still had to fire. Waits for the runs that have begun, because they
+// began before the drain. It releases the lock meanwhile, so another call may end the record; then it waits
+// for the end of the record as well.
 bool drain_record(record_set &set, record &timer, const record_visitor &visitor, record_lock &lock)
     TW_YIELDS(core::wheels_lock) {
     const std::uint32_t generation = timer.generation;
@@ -105,8 +104,8 @@ std::int64_t drain(record_set &set, const record_visitor &visitor) {
         if (is_in_use(timer) && is_older(timer, epoch) && drain_record(set, timer, visitor, lock))
             ++drained;
         if (set.rt->forked)
-            return -ECHILD;  // a function of the user's has forked; the child has reset `drains`
-        lock.unlock();       // P8: other threads get in between
+            return -ECHILD;  // the user's function has forked; the child has reset `drains`
+        lock.unlock();       // P8: lets other threads in
         lock.lock();
     }
     assert((set.drains & own_bit) != 0);
@@ -115,8 +114,8 @@ std::int64_t drain(record_set &set, const record_visitor &visitor) {
     return drained;
 }
 
-// Visits the records that are live when the walk comes to them. It ends early if the visitor has forked and
-// this is the child, or has freed the runtime.
+// Visits each record that is live when the walk reaches it. Stops early if the visitor has forked and this is
+// the child, or has freed the runtime.
 std::int64_t walk(record_set &set, const record_visitor &visitor) {
     record_lock lock(*set.space);
     std::int64_t visited = 0;
@@ -166,7 +165,7 @@ std::size_t count_of(record_set *set) {
 
 namespace {
 
-// The space keeps the store: the wheels may still have entries that name its cells.
+// The space keeps the store, because the wheels may still have entries that name its cells.
 void give_back_store(record_set &set) {
     const std::uint32_t blocks = set.records->detach();
     const record_guard lock(*set.space);
@@ -185,14 +184,14 @@ void destroy(record_set &set) {
 
 void destroy(runtime::component &base) { destroy(static_cast<record_set &>(base)); }
 
-// True if the fork may have interrupted a function of the user's that works on the argument:
-// the child cannot know its state, so it must not drop it.
+// True if the fork may have interrupted one of the user's functions while it used the argument: the child
+// cannot know the argument's state, so it must not drop it.
 bool was_interrupted(const record_set &set, record &timer) {
     const std::uint32_t begun = set.workers != nullptr ? worker_part_of(timer).begun : timer.uses;
     return timer.state == record_state::starting || begun != 0;
 }
 
-// Ends all records that are left, when no thread fires; also in the child of a fork.
+// Ends all remaining records while no thread fires; also in the child of a fork.
 void end_all(runtime::component &base) {
     record_set &set = static_cast<record_set &>(base);
     record_lock lock(*set.space);
@@ -221,7 +220,8 @@ void begin_in_child(runtime::component &base) {
     set.references.store(1, std::memory_order_relaxed);
 }
 
-// The lock is that of the wheels, and callbacks are the firing thread's or workers'.
+// No hooks for a lock, because the record lock is the wheels'. No `callbacks` hook, because the firing thread
+// and the workers run the callbacks.
 constexpr runtime::component_hooks set_hooks = {
     .begin_in_child = begin_in_child,
     .end = end_all,
@@ -234,7 +234,7 @@ constexpr runtime::component_hooks set_hooks = {
 
 namespace {
 
-// The set of this number, or else the next one. Null if there is none.
+// The set with this number, or else the next one. Null if none.
 record_set *set_from(const tw_runtime &rt, std::uint64_t number) TW_REQUIRES(rt.components_mutex) {
     record_set *found = nullptr;  // the list begins with the highest number
     for (runtime::component *each = rt.components; each != nullptr && each->number >= number;
@@ -244,8 +244,8 @@ record_set *set_from(const tw_runtime &rt, std::uint64_t number) TW_REQUIRES(rt.
     return found;
 }
 
-// Looks at some cells for an armed record. Null if there is none among them; then *is_end says whether they
-// were the last.
+// Looks at some cells for an armed record. Null if none of them has one; then *is_end says whether they were
+// the last cells.
 record *armed_from(const record_set &set, std::uint32_t &number, std::uint32_t end, bool *is_end)
     TW_REQUIRES(core::wheels_lock) {
     for (unsigned looks = 0; looks < cells_of_block; ++looks, ++number) {
@@ -275,8 +275,8 @@ met_record meet(record_set &set, const record &timer) {
 
 }  // namespace
 
-// The components mutex keeps the set from being destroyed until the record is held; the held record keeps it
-// until the visit is over.
+// The components mutex keeps the set alive until the record is held; the held record keeps it alive until the
+// visit is over.
 bool visit_next(tw_runtime &rt, walk_position &at, void (*visit)(const met_record &, void *), void *arg) {
     for (;;) {
         rt.components_mutex.lock();
@@ -373,7 +373,7 @@ int grow(record_set &set, bool to_limit) {
     lock(space);
     if (error != 0)
         return error;
-    // Another set may have grown meanwhile, and its records need the chunks that were counted on.
+    // Another set may have grown meanwhile, and its records need the chunks that this growth relied on.
     const std::size_t needed = chunks_for(space, space.cells + new_cells);
     if (space.chunk_count + next.chunk_count < needed || !set.records->add(next, set, space.memory)) {
         unlock(space);
@@ -394,7 +394,7 @@ int open(record_set &set, tw_runtime &rt, const set_options &options, const look
     set.concurrent = options.concurrent;
     set.storage = options.storage;
     set.label = static_cast<std::uint8_t>(runtime::label_number(rt, options.label));
-    // With a capacity nothing is allocated later, and any timer may need a rest.
+    // A set with a capacity allocates nothing later, and any of its timers may need a rest.
     set.has_rests = has_keys(set) || options.workers != nullptr || options.capacity != 0;
     tw_port_hide(&set, sizeof set);
     set.references.store(1, std::memory_order_relaxed);
@@ -403,7 +403,7 @@ int open(record_set &set, tw_runtime &rt, const set_options &options, const look
     set.records = make_store(*set.space, stride_of(options, set.has_rests));
     if (set.records == nullptr)
         return -ENOMEM;
-    // With keys, one record more: so that a full set can replace one.
+    // With keys, one more record, so that a full set can replace one.
     const bool has_spare = has_keys(set) && options.capacity != 0 && options.capacity < most_records;
     const std::uint32_t capacity = options.capacity + (has_spare ? 1 : 0);
     set.records->attach(set, capacity);

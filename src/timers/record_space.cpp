@@ -12,7 +12,7 @@ namespace tickwheel::timers {
 
 // --- the lock ---------------------------------------------------------------------------
 
-// Unchecked: takes `wall_mutex` as well, which clang does not count as a part of the record lock.
+// Not checked: it takes `wall_mutex` as well, which clang does not count as part of the record lock.
 void lock_slowly(record_space &space) TW_UNCHECKED_LOCKING {
     tw_runtime &rt = *space.rt;
     runtime::wall_hold::lock(rt);
@@ -41,8 +41,8 @@ namespace {
 
 record_space &space_in(runtime::component &base) { return static_cast<record_space &>(base); }
 
-// The child has no other threads, so none waits, and the fire that another thread was in is over. A callback
-// that has forked finds the runtime marked when it returns.
+// The child has no other threads, so none waits, and a fire on another thread is over. A callback that has
+// forked finds the runtime marked when it returns.
 void begin_in_child(runtime::component &base) {
     core::assume_locked();  // no other thread is here
     space_in(base).waiting = 0;
@@ -56,7 +56,7 @@ void destroy(runtime::component &base) {
     std::free(&base);
 }
 
-// The lock is that of the wheels.
+// No hooks for a lock, because the record lock is the wheels'.
 constexpr runtime::component_hooks space_hooks = {
     .begin_in_child = begin_in_child,
     .destroy = destroy,
@@ -67,8 +67,8 @@ constexpr runtime::component_hooks space_hooks = {
 constexpr std::size_t size_of_space =
     (sizeof(record_space) + cell_alignment - 1) / cell_alignment * cell_alignment;
 
-// Zeroed memory for a space and, behind it, for the logs of each wheel. Most of it stays untouched until
-// records stand there.
+// Zeroed memory for a space, followed by the logs of each wheel. Most of it stays untouched until records use
+// it.
 void *allocate(const tw_runtime &rt) {
     const std::size_t size = size_of_space + (runtime::has_wall(rt) ? 2 : 1) * core::size_of_records();
     void *const memory = std::calloc(1, size);
@@ -77,7 +77,7 @@ void *allocate(const tw_runtime &rt) {
     return memory;
 }
 
-// With the wall's mutex, so that no other thread sets the wheel back while this one reads the offset.
+// Takes the wall mutex, so that no other thread sets the wheel back while this one reads the offset.
 record_space *make(tw_runtime &rt, void *memory) TW_REQUIRES(rt.components_mutex) {
     auto *const space = new (memory) record_space{};  // cppcheck-suppress legacyUninitvar
     char *logs = static_cast<char *>(memory) + size_of_space;
@@ -101,7 +101,7 @@ record_space *space_of(const tw_runtime &rt, std::memory_order order) {
 
 }  // namespace
 
-// Two sets may be the first at the same time: the second thread finds the space of the first.
+// Two threads may make the first set at the same time: the second one finds the space of the first.
 int open_records(tw_runtime &rt, record_space *&found) {
     found = space_of(rt, std::memory_order_acquire);
     if (found != nullptr)

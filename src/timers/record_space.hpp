@@ -1,11 +1,12 @@
-// The record space: what the sets of a runtime share. Records stand on the runtime's wheels, as nodes do
-// (core/records.hpp), and fire on the thread that drives it: record_life.cpp says what a fire does.
+// The record space: everything that the sets of a runtime share. Records stand on the runtime's wheels, as
+// nodes do (core/records.hpp), and fire on the thread that drives the wheels; record_life.cpp says what a
+// fire does.
 //
 // The record lock guards all records of the runtime's sets, their stores and tables. It is the lock that all
-// wheels of the runtime share, so never call a function of tw.h that takes a wheel's lock with it held. With
-// a wall timeline, a thread that takes the record lock takes `wall_mutex` first and follows the wall clock,
-// so that it can convert readings; a fire begins with the wheels' lock alone. The lock is released while a
-// user's function runs; the one exception is a driver's `wake`. runtime/state.hpp has the order of locks.
+// wheels of the runtime share, so never call a function of tw.h that takes a wheel's lock while you hold it.
+// With a wall timeline, a thread takes `wall_mutex` before the record lock and follows the wall clock, so
+// that it can convert readings; a fire starts with the wheels' lock alone. The lock is released while a
+// user's function runs, with one exception: a driver's `wake`. runtime/state.hpp has the order of locks.
 #pragma once
 
 #include <tickwheel/port.h>
@@ -17,35 +18,35 @@
 
 namespace tickwheel::timers {
 
-// A component. It is made before the first set, and so destroyed after the last one.
+// A component. It is made before the first set, and so it is destroyed after the last one.
 //
 // Invariants
-//   E1  There are chunks for the entries of all cells: chunk_count >= chunks_for(cells). So arming never
-//       lacks one (P10).
+//   E1  The entries of all cells have chunks: chunk_count >= chunks_for(cells). So arming never lacks a
+//       chunk (P10).
 //   E2  `fired` is null, or a record of `fired_in` that has a use.
 struct record_space : runtime::component {
     core::wheel_lock wheels;  // fixed
     bool is_plain;            // fixed: no wall timeline, and no tool observes the lock
 
     bool has_wall_mutex TW_GUARDED_BY(core::wheels_lock);  // the holder of the lock has `wall_mutex`
-    // That the holder has followed; valid if has_wall_mutex.
+    // The reading that the holder has followed; valid if has_wall_mutex.
     std::int64_t wall_reading TW_GUARDED_BY(core::wheels_lock);
 
     std::uint32_t waiting TW_GUARDED_BY(core::wheels_lock);  // threads in wait_for_progress
-    // The word they sleep on; counts the progress of any record.
+    // The word that these threads sleep on; counts the progress of all records.
     std::uint32_t progress TW_GUARDED_BY(core::wheels_lock);
-    std::size_t cells TW_GUARDED_BY(core::wheels_lock);  // that have memory, in all stores
+    std::size_t cells TW_GUARDED_BY(core::wheels_lock);  // cells with memory, in all stores
     std::size_t chunk_count TW_GUARDED_BY(core::wheels_lock);
     core::record_memory entries;  // guarded by the same lock
     spare_memory memory TW_GUARDED_BY(core::wheels_lock);
 
-    // The fire that is going on, on the firing thread; null if none.
+    // The current fire on the firing thread; null if none.
     record *fired TW_GUARDED_BY(core::wheels_lock);
     record_set *fired_in TW_GUARDED_BY(core::wheels_lock);
     std::int64_t fired_due TW_GUARDED_BY(core::wheels_lock);
 };
 
-// Take and release the record lock. Unchecked: clang knows no ports.
+// Take and release the record lock. Not checked by clang, which does not know ports.
 void lock_slowly(record_space &space) TW_ACQUIRE(core::wheels_lock);
 void unlock_slowly(record_space &space) TW_RELEASE(core::wheels_lock);
 inline void lock(record_space &space) TW_ACQUIRE(core::wheels_lock) TW_UNCHECKED_LOCKING {
@@ -73,8 +74,8 @@ class TW_SCOPED_CAPABILITY record_guard {
     record_space &space_;
 };
 
-// Holds it during a call or run that may call the user's functions, which run unlocked. If one of them frees
-// the runtime, the destructor unlocks first and then does the freeing.
+// Holds the record lock during a call or run that may call the user's functions, which run unlocked. If one
+// of them frees the runtime, the destructor unlocks first and then completes the freeing.
 class TW_SCOPED_CAPABILITY record_lock : public runtime::end_of_call {
   public:
     explicit record_lock(record_space &space) TW_ACQUIRE(core::wheels_lock) : space_(space), is_lent_(false) {
@@ -103,13 +104,13 @@ class TW_SCOPED_CAPABILITY record_lock : public runtime::end_of_call {
     const bool is_lent_;
 };
 
-// The same for a fire. The wheel lends its lock and gets it back at the end, held.
+// The same for a fire. The wheel lends its lock, still locked, and gets it back the same way.
 class fire_lock : public record_lock {
   public:
     explicit fire_lock(record_space &space) TW_REQUIRES(core::wheels_lock) : record_lock(space, how::lent) {}
 };
 
-// The space of a runtime, made if there is none yet. Returns 0 or -ENOMEM.
+// Finds the space of a runtime, or makes it. Returns 0 or -ENOMEM.
 int open_records(tw_runtime &rt, record_space *&found);
 
 inline runtime::timeline &line_of(record_space &space, const record &of) {
@@ -117,7 +118,7 @@ inline runtime::timeline &line_of(record_space &space, const record &of) {
 }
 inline tw *wheel_of(record_space &space, const record &of) { return &line_of(space, of).wheel; }
 
-// How many chunks the entries of so many records need at most.
+// The most chunks that the entries of `cells` records need.
 std::size_t chunks_for(const record_space &space, std::size_t cells);
 
 // Adds the chunks of a growth.

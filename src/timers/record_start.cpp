@@ -1,8 +1,7 @@
 // Starting a record. See record_set.hpp for the invariants.
 //
-// The order is what makes a failing start change nothing: check, take a cell, fill it in, call
-// the user's `copy` and `next`, arm, publish. All but the last two happen while no other thread
-// can find the record.
+// The order makes sure that a failing start changes nothing: check, take a cell, fill it in, call the user's
+// `copy` and `next`, arm, publish. No other thread can find the record until the last two steps.
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -14,7 +13,7 @@ namespace tickwheel::timers {
 
 namespace {
 
-// Returns null if valid, else why not.
+// Returns null if the arguments are valid, else the reason why not.
 const char *what_is_wrong_with(const record_set &set, const tw_when *when, const tw_task &task) {
     if (task.fn == nullptr)
         return "the task's function is null";
@@ -35,7 +34,7 @@ int check_open(const record_set &set) TW_REQUIRES(core::wheels_lock) {
     return set.rt->closed.load(std::memory_order_relaxed);
 }
 
-// Takes a cell of a set that is open, growing the store if need be. The set may be closed while it grows.
+// Takes a cell of an open set, and grows the store if necessary. The set may be closed while it grows.
 TW_INLINED inline int take_record(record_set &set, record *&taken) TW_YIELDS(core::wheels_lock) {
     for (;;) {
         if (const int error = check_open(set); error != 0)
@@ -52,7 +51,7 @@ TW_INLINED inline int take_record(record_set &set, record *&taken) TW_YIELDS(cor
     return 0;
 }
 
-// Takes a rest for a record of a set that has none in its cells. P8: as grow.
+// Takes a rest for a record whose set has no rests in its cells. P8: allocates without the lock, like grow.
 int take_rest(record_set &set, record &timer, record_lock &lock) TW_YIELDS(core::wheels_lock) {
     record_rest *taken;
     while ((taken = set.space->memory.take_rest()) == nullptr) {
@@ -86,7 +85,7 @@ bool needs_rest(const tw_when *when, const tw_task &task) {
     return task.next != nullptr || task.drop != nullptr || (when != nullptr && when->period_ns != 0);
 }
 
-// Fills in what a plain record does not have.
+// Fills in the parts that a plain record lacks.
 int fill_rest(record_set &set, record &timer, const tw_when *when, const tw_task &task, key_copy *key,
               record_lock &lock) TW_YIELDS(core::wheels_lock) {
     void *const arg = timer.arg;
@@ -122,15 +121,14 @@ void fill(record &timer, tw_task_callback *fn, void *arg, std::uint8_t label) {
     timer.has_rest = timer.is_on_wall = false;
 }
 
-// Its own, or else that of its set.
+// The task's own label, or else its set's.
 std::uint8_t label_in(const record_set &set, const tw_task &task) {
     return task.label == nullptr ? set.label
                                  : static_cast<std::uint8_t>(runtime::label_number(*set.rt, task.label));
 }
 
-// Undoes the start of a record and returns `error`. The argument is dropped only if the user's
-// `copy` has made it. `drop` may cause a refusal of its own, so the reason of this one is noted
-// again afterwards.
+// Undoes the start of a record and returns `error`. Drops the argument only if the user's `copy` has made it.
+// `drop` may cause a refusal of its own, so this notes its own reason again afterwards.
 int abandon(record_set &set, record &timer, bool copied, int error, record_lock &lock)
     TW_YIELDS(core::wheels_lock) {
     const char *const why = runtime::noted_for(error);
@@ -161,13 +159,13 @@ int ask_user(record_set &set, record &timer, const tw_task &task, bool copies, t
 
 bool is_plain(const tw_when &when) { return when.absolute == 0 && when.period_ns == 0 && when.slack_ns == 0; }
 
-// A delay from now, as most timers are started.
+// A delay from now, the usual way to start a timer.
 struct plain_delay {
     std::int64_t delay;
     runtime::tick due;  // on the steady timeline
 };
 
-// No lock is needed, and the less is done with it held.
+// Call this without the lock, so that less work is done under it.
 TW_INLINED inline plain_delay from_now(const record_set &set, std::int64_t delay) {
     return {delay, set.rt->steady.tick_once_after(set.rt->steady.clock.read(), delay)};
 }
@@ -179,7 +177,7 @@ TW_INLINED inline bool arm_plain(record_set &set, record &timer, const plain_del
     return set.rt->steady.note_armed(when.due);
 }
 
-// Sets the grid of a periodic record, which begins at the deadline itself (P5).
+// Sets the grid of a periodic record, which starts at the deadline itself (P5).
 void set_period(record &timer, const runtime::window &in, bool is_exact, const tw_when &when) {
     const runtime::tick_unit &unit = in.line.unit;
     record_rest &rest = *timer.rest;
@@ -193,10 +191,10 @@ void set_period(record &timer, const runtime::window &in, bool is_exact, const t
     }
 }
 
-// The general case: any of deadline, delay, slack and period. Returns true if the driver has to be woken.
+// The general case: any of deadline, delay, slack and period. Returns true if the driver must be woken.
 bool arm_general(record_set &set, record &timer, const tw_when &when) TW_REQUIRES(core::wheels_lock) {
     record_space &space = *set.space;
-    set.rt->wall_mutex.assume_held();  // with the record lock
+    set.rt->wall_mutex.assume_held();  // along with the record lock
     const runtime::window in = runtime::window_of(*set.rt, when);
     timer.is_on_wall = in.line.can_be_set;
     timer.delay = when.period_ns != 0 ? when.period_ns : when.absolute == 0 ? when.due_ns : -1;
@@ -213,8 +211,8 @@ void make_live(const record_set &set, record &timer) TW_REQUIRES(core::wheels_lo
     timer.epoch = set.epoch;
 }
 
-// Arms and publishes a record that is filled in. Returns 0, 1 if it replaces another record,
-// which is then ended, or a negative errno.
+// Arms and publishes a record that is filled in. Returns 0, a negative errno, or 1 if it replaces another
+// record, which it then ends.
 TW_INLINED inline int go_live(record_set &set, record &fresh, const tw_when *when, const plain_delay *plain,
                               runtime::deferred_wake &wake, record_lock &lock) TW_YIELDS(core::wheels_lock) {
     int error = check_open(set);
@@ -227,13 +225,13 @@ TW_INLINED inline int go_live(record_set &set, record &fresh, const tw_when *whe
     record *const replaced = has_keys(set) ? set.lookup->publish(set, fresh) : nullptr;
     if (replaced == nullptr)
         return 0;
-    wake.now();  // before `end`, which may call `drop`, and that may take long
+    wake.now();  // before `end`, whose `drop` may take long
     end(set, *replaced, lock);
     return 1;
 }
 
-// Starts a record whose arguments are valid. `plain`, unless null, replaces *when. Inlined into
-// its callers, so that a plain timer does not pay for what it does not use.
+// Starts a record whose arguments are valid. `plain`, unless null, replaces *when. Inlined into its callers,
+// so that a plain timer does not pay for features that it does not use.
 TW_INLINED inline int start_checked(record_set &set, const tw_when *when, const plain_delay *plain,
                                     const tw_task &task, key_copy *key, tw_handle *handle) {
     const std::uint8_t label = label_in(set, task);
@@ -262,7 +260,7 @@ TW_INLINED inline int start_checked(record_set &set, const tw_when *when, const 
     if (replaced < 0)
         return abandon(set, fresh, copies, replaced, lock);
     if (handle != nullptr)
-        *handle = handle_of(fresh);  // before it can fire, which needs the lock
+        *handle = handle_of(fresh);  // before the timer can fire, which needs the lock
     return replaced;
 }
 
@@ -290,8 +288,8 @@ int start(record_set &set, const tw_when *when, const tw_task *task, key_copy *k
     return start_checked(set, nullptr, &plain, *task, key, handle);
 }
 
-// A delay, a function and an argument, in a set whose records need nothing else: the usual case, on its own
-// because it takes half as many instructions.
+// The usual case: a delay, a function and an argument, in a set whose records need nothing else. A separate
+// function, because it takes half as many instructions.
 static int start_bare(record_set &set, std::int64_t delay, tw_task_callback *fn, void *arg,
                       tw_handle *handle) {
     const plain_delay when = from_now(set, delay);

@@ -53,11 +53,11 @@ void growth::discard() {
     free_slab(chunks);
 }
 
-// The first block grows by pieces, each as large as all before; then come whole blocks, each time as many as
-// there are, but no more than a huge page has room for, and at least one (4 MB with the largest storage): a
-// start in a callback holds up all timers while it clears them (P2). A set with a capacity has all that it
-// lacks in one go, so that it is made as a whole or not at all. Blocks of freed sets are taken a few at a
-// time, under the lock.
+// The first block grows by pieces, each as large as all before it. Then the store grows by whole blocks: it
+// doubles, but adds no more than fits into a huge page, and at least one block (4 MB with the largest
+// storage). If a callback starts the timer, clearing these cells holds up all timers (P2). A set with a
+// capacity gets everything that it lacks at once, so that it is made completely or not at all. Blocks of
+// freed sets are taken a few at a time, under the lock.
 void record_store::plan(growth &next, bool to_limit, const spare_memory &spare) const {
     const bool has_spares = spare.has_blocks(stride_);
     const std::uint32_t there = block_count();
@@ -89,7 +89,7 @@ void record_store::add_block(std::uint32_t number, record_set &owner) {
     added.owner.store(&owner, std::memory_order_relaxed);
 }
 
-// Returns how many cells a piece of the first block has.
+// Adds the next piece to the first block, and returns the number of its cells.
 std::size_t record_store::add_piece(char *cells) {
     const auto piece = static_cast<unsigned>(std::bit_width(allocated_ / smallest_piece));
     block_at(blocks_[0]).pieces = pieces_;
@@ -143,7 +143,7 @@ void record_store::attach(record_set &owner, std::uint32_t capacity) {
         block_at(blocks_[0]).owner.store(&owner, std::memory_order_relaxed);
 }
 
-// The cells of the next set begin with generations that no handle of this one has.
+// Raises the generations of the cells, so that the next set has none that a handle of this set has.
 std::uint32_t record_store::detach() {
     std::uint32_t chain = 0;
     for (std::uint32_t i = 0; i < block_count(); ++i) {
@@ -171,8 +171,8 @@ void record_store::free_all() {
 // --- taking ---------------------------------------------------------------------------------
 
 // Returns the next cell, as if it were the only one on the free list. A cell that was in use before the last
-// reset() keeps its generation (P11). Its stamp goes on from the last use of the memory, so that entries
-// which are left from there stay stale.
+// reset() keeps its generation (P11). Its stamp continues from the last use of the memory, so that old
+// entries stay stale.
 record *record_store::take_fresh() {
     if (next_number_ == allocated_ || next_number_ == limit_)
         return nullptr;

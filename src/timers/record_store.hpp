@@ -1,10 +1,10 @@
 // The memory of one set's records: cells that never move, numbered from 0 in the order in which they were
 // first taken. A cell holds one record after another, and counts them in `generation`.
 //
-// Memory outlives its set: entries on the wheel may still name its cells. It stays with the record space, for
-// sets that are made later (spare_memory).
+// The memory outlives its set, because entries on the wheel may still name its cells. It stays with the
+// record space, for later sets (spare_memory).
 //
-// Guarded by the record lock, but for what says otherwise.
+// The record lock guards it, except as noted.
 #pragma once
 
 #include <bit>
@@ -20,22 +20,22 @@ namespace tickwheel::timers {
 
 inline constexpr std::uint32_t most_blocks_at_once = 64;
 
-// What a store needs in order to grow, allocated without the lock. Or, if there are blocks of freed sets,
-// nothing but room for their numbers.
+// Everything that a store needs to grow, allocated without the lock. If freed sets have left blocks, only
+// room for the numbers of these blocks.
 struct growth {
-    std::uint32_t from = 0;  // how many cells there were when this was planned
+    std::uint32_t from = 0;  // the number of cells when this was planned
     std::uint32_t cells = 0;
-    std::uint32_t blocks = 0;  // that begin with these cells
+    std::uint32_t blocks = 0;  // the blocks that start within these cells
     bool takes_spares = false;
     std::uint32_t few[most_blocks_at_once];
-    std::uint32_t *numbers = few;  // of the blocks
+    std::uint32_t *numbers = few;  // the numbers of the blocks
     slab *memory = nullptr;
-    std::uint32_t table_size = 0;  // of a larger table, if it is needed
+    std::uint32_t table_size = 0;  // of a larger table, if one is needed
     std::uint32_t *table = nullptr;
-    std::size_t chunk_count = 0;  // for the entries of so many records more
+    std::size_t chunk_count = 0;  // for the entries of these cells
     slab *chunks = nullptr;
 
-    // Returns 0, -ENOMEM or -EMFILE. To be followed by record_store::add or `discard`.
+    // Returns 0, -ENOMEM or -EMFILE. Then call record_store::add or `discard`.
     int allocate(std::uint32_t stride);
     void discard();
 
@@ -54,18 +54,18 @@ class record_store {
 
     void shape(std::uint32_t stride) { stride_ = stride; }
 
-    // Makes it the store of a set, of at most so many records; 0: any number. No lock is needed for one that
-    // only the caller knows.
+    // Makes this the store of a set with at most `capacity` records; 0: any number. Needs no lock if only the
+    // caller knows the store.
     void attach(record_set &owner, std::uint32_t capacity);
 
-    // Ends that use: no handle finds the cells any more. Links all blocks but the first; returns one end of
-    // the chain, or 0. No lock is needed, as the set has no records.
+    // Ends the use by a set: no handle finds the cells any more. Links all blocks but the first; returns one
+    // end of the chain, or 0. Needs no lock, because the set has no records.
     std::uint32_t detach();
 
-    // Gives back the number of the first block, and frees the table. No lock.
+    // Gives back the number of the first block, and frees the table. Needs no lock.
     void free_all();
 
-    // Returns a cell in state `starting`; null if the store has to grow first or is full.
+    // Returns a cell in state `starting`; null if the store is full or has to grow first.
     TW_INLINED record *take() TW_REQUIRES(core::wheels_lock) {
         record *const taken = first_free_ != nullptr ? first_free_ : take_fresh();
         if (taken == nullptr)
@@ -75,7 +75,7 @@ class record_store {
         taken->state = record_state::starting;
         return taken;
     }
-    // `in` is the block of its cell.
+    // `in` is the block of the record's cell.
     void give_back(record &freed, const block &in) TW_REQUIRES(core::wheels_lock) {
         assert(freed.state == record_state::ended && freed.uses == 0 && !core::is_armed(freed.timing));
         const std::uint32_t reused = ++freed.generation - in.generation;
@@ -86,9 +86,9 @@ class record_store {
         first_free_ = &freed;
     }
 
-    // To be called when no cell is in use. Hands out cells from number 0 again, so that a walk
-    // up to end_number() does not visit as many cells as were once in use. A short walk is left
-    // alone: taking a cell from the free list is faster than taking a fresh one.
+    // Call this when no cell is in use. Hands out cells from number 0 again, so that a walk up to
+    // end_number() does not visit all cells that were once in use. Leaves a short walk alone: taking a cell
+    // from the free list is faster than taking a fresh one.
     void reset() TW_REQUIRES(core::wheels_lock) {
         if (next_number_ <= short_walk)
             return;
@@ -99,12 +99,12 @@ class record_store {
     bool is_full() const { return next_number_ == limit_ && first_free_ == nullptr; }
     std::uint32_t allocated() const { return allocated_; }
 
-    // `plan` works out a growth, to the limit of the store or by the usual number of cells, and `add` makes
-    // it. `add` returns false if another thread has been faster; then the caller discards the growth.
+    // `plan` plans a growth, by the usual number of cells or up to the store's limit, and `add` makes it.
+    // `add` returns false if another thread was faster; then the caller discards the growth.
     void plan(growth &next, bool to_limit, const spare_memory &spare) const TW_REQUIRES(core::wheels_lock);
     bool add(growth &next, record_set &owner, spare_memory &spare) TW_REQUIRES(core::wheels_lock);
 
-    // True if a cell of this store has had a record of this set.
+    // True if this cell has had a record of this set.
     bool was_used(const block &in, std::uint32_t cell) const TW_REQUIRES(core::wheels_lock) {
         const std::uint32_t first = in.cells.load(std::memory_order_relaxed) != nullptr ? in.first : 0;
         return first + cell % cells_of_block < used_;
@@ -115,7 +115,7 @@ class record_store {
     record &operator[](std::uint32_t number) const { return record_at(cell_of(number)); }
 
     record_store *next_spare;  // in a list of spare_memory
-    std::uint32_t chain_end;   // the other end, once it has ended
+    std::uint32_t chain_end;   // the other end of the chain, after `detach`
 
   private:
     static constexpr std::uint32_t short_walk = 4096;
@@ -134,7 +134,7 @@ class record_store {
 
     record *first_free_;         // null: none
     std::uint32_t next_number_;  // the cell to take when the free list is empty
-    std::uint32_t used_;         // cells below have had a generation in this set
+    std::uint32_t used_;         // lower cells have had a generation in this set
     std::uint32_t allocated_;    // cells that have memory: a power of two, or whole blocks
     std::uint32_t limit_;
     std::uint32_t stride_;
@@ -144,7 +144,7 @@ class record_store {
     char *pieces_[pieces_of_block];  // of the first block
 };
 
-// The most records of one set: as many as it can have handles.
+// The most records of one set: the number of handles that it can have.
 inline constexpr std::uint32_t most_records = TW_HANDLES_MAX;
 static_assert(most_records <= (last_block - 1) * cells_of_block);
 

@@ -1,4 +1,4 @@
-// SipHash (Aumasson and Bernstein, 2012): without its seed, colliding keys cannot be chosen.
+// SipHash (Aumasson and Bernstein, 2012): without the seed, an attacker cannot choose colliding keys.
 #pragma once
 
 #include <bit>

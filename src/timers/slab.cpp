@@ -60,7 +60,7 @@ slab *allocate(std::size_t bytes, bool in_small_pages) {
     if (posix_memalign(&memory, in_small_pages ? small_page : alignof(slab), whole) != 0)
         return nullptr;
     if (in_small_pages)
-        madvise(memory, whole, MADV_NOHUGEPAGE);  // as above
+        madvise(memory, whole, MADV_NOHUGEPAGE);  // only advice, too
     return make_slab(memory, whole, 0);
 }
 
@@ -69,8 +69,8 @@ slab *allocate(std::size_t bytes, bool in_small_pages) {
 slab *allocate_slab(std::size_t bytes) { return allocate(bytes, false); }
 slab *allocate_chunks(std::size_t bytes) { return allocate(bytes, bytes >= huge_page); }
 
-// Cells in huge pages are mapped. An aligned block of the heap leaves a gap of up to 2 MB before it, and the
-// kernel may back that gap with another huge page as soon as the heap writes there.
+// Maps cells that get huge pages. An aligned block of the heap would leave a gap of up to 2 MB before it, and
+// the kernel might back that gap with another huge page as soon as the heap writes there.
 slab *allocate_cells(std::size_t bytes) {
     const std::size_t whole = round_up(bytes + sizeof(slab), huge_page);
     const bool is_huge = whole - bytes <= bytes / 8;  // rounding up wastes an eighth at most

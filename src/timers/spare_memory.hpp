@@ -1,6 +1,6 @@
-// Memory that freed sets leave to later ones, and the list of all memory that the space frees at its end.
+// Memory that freed sets leave to later sets, and the list of all memory that the space frees at its end.
 //
-// REQUIRES: record lock held, for all but what says otherwise.
+// REQUIRES: record lock held, except as noted.
 #pragma once
 
 #include <cstddef>
@@ -16,18 +16,18 @@ class record_store;
 inline constexpr std::size_t most_storage = 4096;
 inline constexpr std::size_t cell_alignment = 64;
 
-// Memory for records that belongs to no set: what freed sets have left, by the size of their cells, and
-// rests. Blocks go to any set with cells of that size that grows. The first block of a set, whose pieces its
-// store knows, goes with the store. So there is never more memory than the sets have needed at one time, and
-// a first block for each of them.
+// Memory for records that belongs to no set: the stores and blocks of freed sets, by the size of their cells,
+// and rests. Any growing set with cells of that size can take the blocks. A set's first block stays with its
+// store, which knows the block's pieces. So the memory never exceeds what the sets have needed at one time,
+// plus a first block for each of them.
 class spare_memory {
   public:
     record_store *take_store(std::uint32_t stride);  // null if there is none
     bool has_blocks(std::uint32_t stride) const { return kinds_[kind_of(stride)].blocks != 0; }
     std::uint32_t take_block(std::uint32_t stride);        // 0: none
-    void give(record_store &store, std::uint32_t blocks);  // the chain that `end` has returned
+    void give(record_store &store, std::uint32_t blocks);  // the chain that `detach` has returned
 
-    // A rest for a record of a set that has no room for it in the cells; null if more have to be added.
+    // Returns a rest for a record of a set without rests in its cells; null if the caller must add more.
     record_rest *take_rest() {
         record_rest *const taken = free_rests_;
         if (taken != nullptr)
@@ -41,7 +41,7 @@ class spare_memory {
     static constexpr std::uint32_t rests_of_slab = 63;
     void add_rests(slab *memory);
 
-    // What is freed in the end: everything. No lock, and no wheel may know the cells.
+    // The list of all memory. free_all frees it; it needs no lock, but no wheel may know the cells any more.
     void add(slab *memory) {
         memory->next = slabs_;
         slabs_ = memory;

@@ -1,4 +1,4 @@
-// tw_driver_named: finds a driver that is built in by its name. Any thread.
+// tw_driver_named: finds a built-in driver by its name. Any thread.
 #include <cstring>
 #include <initializer_list>
 

@@ -1,4 +1,4 @@
-// The drivers that are built in. tickwheel/driver.h says which thread may call which of their functions.
+// The built-in drivers. tickwheel/driver.h says which thread may call which of their functions.
 #pragma once
 
 #include <tickwheel/driver.h>
@@ -7,7 +7,7 @@ namespace tickwheel::drivers {
 
 extern const tw_driver sleep, epoll, uring, timerfd, manual;
 
-// What a driver serves that sets the system's timers to deadlines of any of its clocks.
+// The clocks of a driver that can set the system's timers to deadlines on any of them.
 inline constexpr unsigned clocks_of_the_system =
     TW_CLOCK_BIT(TW_CLOCK_MONOTONIC) | TW_CLOCK_BIT(TW_CLOCK_BOOT) | TW_CLOCK_BIT(TW_CLOCK_WALL);
 

@@ -1,10 +1,10 @@
 // The driver that also watches the user's descriptors, on the same thread.
 //
 // The kernel may end a timeout of epoll, poll or select a thousandth of the wait late. So epoll's own timeout
-// serves for short waits only, where the kernel has it in nanoseconds (epoll_pwait2). For longer waits, and
-// on older kernels, a timerfd in the set keeps the deadline exactly.
+// serves short waits only, and only where the kernel takes it in nanoseconds (epoll_pwait2). For longer
+// waits, and on older kernels, a timerfd in the set keeps the deadline exactly.
 //
-// Threads. One thread waits, and alone uses the timers. Any thread wakes it, and changes watches.
+// Threads. One thread waits, and only that thread uses the timers. Any thread may wake it and change watches.
 #include <initializer_list>
 
 #include "drivers.hpp"
@@ -67,13 +67,13 @@ int open(void *memory, tw_clock clock) {
 
 // --- waiting --------------------------------------------------------------------------
 
-constexpr std::int64_t for_ever = -1;
+constexpr std::int64_t forever = -1;
 
-// Sets the timers, and says how long the kernel's own timeout is to be: 0 to short_wait_ns, or for_ever. For
-// a short wait the steady timer may stay set for a later deadline: then it rings some other time, for
-// nothing. But it must not ring before this one, or the wait would end early.
+// Sets the timers and chooses the timeout for epoll itself: 0 to short_wait_ns, or `forever`. For a short
+// wait we leave the steady timer armed for a later deadline; at worst it causes one spurious wake-up. If it
+// is armed for an earlier deadline we set it again, because it would end the wait early.
 int arrange(state &s, const tw_deadlines &until, std::int64_t &timeout_ns) {
-    timeout_ns = for_ever;
+    timeout_ns = forever;
     if (s.wall.timer.is_open())
         if (const int error = s.wall.set(until.wall_ns); error != 0)
             return error;
@@ -109,16 +109,16 @@ int wait_for_events(state &s, const tw_deadlines &until) {
         }
         if (errno == EINTR)
             return 1;
-        // Sandboxes answer with all kinds of errors to calls that they do not know; if the fault
-        // is another, the other way of waiting finds it too.
+        // Sandboxes answer an unknown system call with all kinds of errors, so any error makes us do without
+        // epoll_pwait2. If the cause is something else, epoll_wait reports it as well.
         if (timeout_ns <= 0)
             return -errno;
         s.has_no_pwait2 = true;
     }
 }
 
-// An event of a timer or of the descriptor for wakes has ended the wait, which is all that it is for. A timer
-// that has rung is not set any more.
+// Events of the timers and of the wake descriptor only have to end the wait, which they have done. A timer
+// that has expired is no longer set.
 void take_own_event(state &s, int fd) {
     for (deadline_timer *each : {&s.steady, &s.wall})
         if (each->timer.is_open() && each->timer.fd() == fd)

@@ -28,7 +28,7 @@ long call_register(int fd, unsigned operation, void *arg, std::size_t count) {
     return ::syscall(SYS_io_uring_register, fd, operation, arg, count);
 }
 
-// The errors by which kernels and sandboxes say one of two things: they do not know it, or do not want it.
+// Maps the errors of kernels and sandboxes to -ENOSYS if they lack a feature and to -EPERM if they forbid it.
 int refusal(int error) {
     switch (error) {
     case EINVAL:
@@ -40,9 +40,9 @@ int refusal(int error) {
     }
 }
 
-// A part of the ring's memory, which the kernel shares with this process. Null if there is no memory. The
-// child of a fork has it, too, until it closes the ring: were it kept from the child (MADV_DONTFORK), the
-// child could have other memory at that address by then.
+// Maps a part of the ring's memory, which the kernel shares with this process. Null if there is no memory.
+// The child of a fork inherits the mapping until it closes the ring. With MADV_DONTFORK the child could map
+// other memory at that address before then, and closing the ring would unmap that.
 void *map_part(int fd, std::size_t size, off_t which) {
     void *const at = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, which);
     return at == MAP_FAILED ? nullptr : at;
@@ -80,7 +80,7 @@ int kernel_ring::begin() {
     return 0;
 }
 
-// The place of a request in the queue is its place in memory: the table between the two stays as it is.
+// The table that maps places in the queue to requests is filled once, here: request i is at place i.
 int kernel_ring::map(const io_uring_params &as) {
     const std::size_t table_end = as.sq_off.array + as.sq_entries * sizeof(std::uint32_t);
     const std::size_t results_end = as.cq_off.cqes + as.cq_entries * sizeof(io_uring_cqe);
@@ -99,7 +99,7 @@ int kernel_ring::map(const io_uring_params &as) {
     return 0;
 }
 
-// A sandbox may forbid the question; then the answer is no.
+// If a sandbox forbids the probe, we assume that the kernel lacks the operation.
 void kernel_ring::probe() {
     constexpr std::size_t asked = fetch_epoll_events + 1;
     alignas(io_uring_probe) char memory[sizeof(io_uring_probe) + asked * sizeof(io_uring_probe_op)] = {};
@@ -126,11 +126,11 @@ io_uring_sqe &kernel_ring::ask(std::uint8_t operation, std::uint64_t name) {
     std::memset(&request, 0, sizeof request);
     request.opcode = operation;
     request.user_data = name;
-    publish(to_kernel_.tail, tail + 1);  // filled in before `enter`, and not read earlier
+    publish(to_kernel_.tail, tail + 1);  // the kernel reads it in `enter`; the caller fills it before
     return request;
 }
 
-// The kernel counts what it took even if the sleep was interrupted.
+// If the kernel takes requests and a signal then interrupts the sleep, it still returns their number.
 int kernel_ring::enter(bool sleeps) const {
     const std::uint32_t asked = *to_kernel_.tail - read(to_kernel_.head);
     const long taken = ::syscall(SYS_io_uring_enter, fd_plus_1_ - 1, asked, sleeps ? 1u : 0u,

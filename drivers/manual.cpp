@@ -1,5 +1,4 @@
-// The driver for virtual time: has no thread and waits for nothing. Time moves when the program says so
-// (tw_runtime_advance).
+// The driver for virtual time. It has no thread and never waits: the program moves time (tw_runtime_advance).
 #include "drivers.hpp"
 
 namespace {

@@ -1,5 +1,5 @@
-// The default driver: sleeps on a word of memory, until a deadline of the monotonic clock. No descriptor,
-// one system call for each wait.
+// The default driver: sleeps on a word of memory until a deadline on the monotonic clock. Uses no descriptor,
+// and one system call per wait.
 #include <cstdint>
 
 #include <tickwheel/port.h>
@@ -12,11 +12,11 @@ struct state {
     std::uint32_t woken;  // 1 if wake was called since the last wait
 };
 
-int open(void *, tw_clock) { return 0; }  // zeroed memory will do
+int open(void *, tw_clock) { return 0; }  // zeroed memory is a valid state
 void close(void *) {}
 
-// The kernel sleeps only if the word is still 0, so a wake that comes before the wait is not lost (P2). The
-// exchange, unlike a store, orders what follows after what the waking thread did before its wake.
+// The kernel sleeps only if the word is still 0, so no wake before the wait is lost (P2). The exchange,
+// unlike a store, makes visible here all that the waking thread did before its wake.
 int wait_until(void *memory, const tw_deadlines *until) {
     std::uint32_t &woken = static_cast<state *>(memory)->woken;
     const bool sleeps = __atomic_load_n(&woken, __ATOMIC_ACQUIRE) == 0;
@@ -26,8 +26,8 @@ int wait_until(void *memory, const tw_deadlines *until) {
     return sleeps ? 1 : 0;
 }
 
-// Calls the kernel even if the word is 1 already: the thread that set it may have been preempted before
-// it could do so.
+// Calls the kernel even if the word is already 1: the thread that set it may have been preempted before it
+// made this call.
 void wake(void *memory) {
     std::uint32_t &woken = static_cast<state *>(memory)->woken;
     __atomic_store_n(&woken, 1, __ATOMIC_RELEASE);

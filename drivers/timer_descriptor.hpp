@@ -1,4 +1,4 @@
-// A timerfd that is set to absolute deadlines. Any thread may set it: the kernel makes that atomic.
+// A timerfd with absolute deadlines. Any thread may set it, because the kernel sets it atomically.
 #pragma once
 
 #include <sys/timerfd.h>
@@ -12,7 +12,7 @@
 
 namespace tickwheel::drivers {
 
-// The kernel's clock for delays, by the runtime's choice.
+// The kernel's clock for delays in a runtime on this clock.
 inline clockid_t steady_clock_of(tw_clock clock) {
     return clock == TW_CLOCK_BOOT ? CLOCK_BOOTTIME : CLOCK_MONOTONIC;
 }
@@ -25,7 +25,7 @@ class timer_descriptor {
         if (fd < 0)
             return -errno;
         fd_plus_1_ = fd + 1;
-        // P12: setting the wall clock makes the descriptor readable.
+        // P12: if the wall clock is set, the descriptor becomes readable.
         flags_ = clock == CLOCK_REALTIME ? TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET : TFD_TIMER_ABSTIME;
         return fd;
     }
@@ -39,7 +39,7 @@ class timer_descriptor {
     bool is_open() const { return fd_plus_1_ != 0; }
     int fd() const { return fd_plus_1_ - 1; }
 
-    // Readable from the deadline on, and not before: at once if that is past, never for
+    // Makes the descriptor readable at the deadline: at once if that has passed, never if it is
     // TW_NO_DEADLINE. 0 or a negative errno.
     int set(std::int64_t deadline) const {
         itimerspec spec = {};
@@ -47,20 +47,19 @@ class timer_descriptor {
             spec.it_value.tv_sec = static_cast<time_t>(deadline / 1'000'000'000);
             spec.it_value.tv_nsec = static_cast<long>(deadline % 1'000'000'000);
             if (deadline == 0)
-                spec.it_value.tv_nsec = 1;  // zero would mean: never
+                spec.it_value.tv_nsec = 1;  // zero would mean never
         }
         if (::timerfd_settime(fd(), flags_, &spec, nullptr) == 0 || errno == ECANCELED)
-            return 0;  // ECANCELED: the clock was set just before; the timer is set all the same
+            return 0;  // ECANCELED: the clock was set just before, but the kernel has set the timer
         return -errno;
     }
 
   private:
-    int fd_plus_1_;  // 0 is closed, as zeroed memory is
+    int fd_plus_1_;  // 0: closed, as in zeroed memory
     int flags_;
 };
 
-// Such a timer, and what it is set to, for the one thread that uses it. Setting it is a system call, so that
-// is left out if nothing would change.
+// A timer that remembers its deadline, and so saves the system call if nothing changes. One thread uses it.
 struct deadline_timer {
     timer_descriptor timer;
     bool is_set;

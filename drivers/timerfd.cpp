@@ -1,5 +1,5 @@
-// The driver on a timerfd: exact and absolute, on any clock. The user's own loop can watch its descriptor
-// instead of a thread of the runtime's (tw_runtime_fd).
+// The driver on a timerfd: exact and absolute, on any clock. The user's own loop can watch the descriptor in
+// place of the runtime's thread (tw_runtime_fd).
 #include <poll.h>
 #include <sys/epoll.h>
 
@@ -15,8 +15,8 @@ using tickwheel::drivers::timer_descriptor;
 
 struct state {
     timer_descriptor steady, wall;
-    int both_plus_1;      // an epoll descriptor with both timers in its set, if there are two; 0: closed
-    std::uint32_t woken;  // 1 if wake was called and not settled yet
+    int both_plus_1;      // if there are two timers, an epoll descriptor with both in its set; 0: closed
+    std::uint32_t woken;  // 1 from `wake` to `settle`
 };
 
 state &state_in(void *memory) { return *static_cast<state *>(memory); }
@@ -64,9 +64,9 @@ int descriptor(void *memory) {
 
 void settle(state &s) { __atomic_exchange_n(&s.woken, 0, __ATOMIC_SEQ_CST); }
 
-// Sets the timer, unless the driver was woken. A wake sets the flag and then the timer to the past; this
-// sets the timer and then reads the flag. So whichever of the two threads is the last to set the timer
-// sets it to the past (tests/drivers/timerfd_wake.pml).
+// Sets the timer, unless the driver was woken. `wake` sets the flag and then sets the timer to the past;
+// `program` sets the timer and then reads the flag. So the thread that sets the timer last sets it to the
+// past (tests/drivers/timerfd_wake.pml).
 int program(void *memory, const tw_deadlines *until) {
     state &s = state_in(memory);
     if (until == nullptr) {

@@ -1,22 +1,22 @@
-// The driver on io_uring: one system call a wait hands the deadline to the kernel and sleeps, where epoll may
-// need two. It watches descriptors, too, by the same rules as epoll.
+// The driver on io_uring: a single system call hands the deadline to the kernel and sleeps, where epoll may
+// need two. It also watches descriptors, by the same rules as epoll.
 //
-// Four requests are in the ring, and each is asked for again once it is done: poll the descriptor for wakes;
-// on the wall clock poll a timerfd, which alone learns that the clock was set (P12); time out at the
-// deadline; and fetch the events of the watched descriptors.
+// The driver keeps four requests in the ring, and resubmits each when it completes: poll the wake descriptor;
+// on the wall clock poll a timerfd, because only a timerfd reports that the clock was set (P12); time out at
+// the deadline; and fetch the events of the watched descriptors.
 //
-// Watched descriptors are in an epoll set, and the ring waits for the set. A request for each of them would
-// have other rules: it holds the file open until the waiting thread has taken its end from the ring, so that
-// after unwatch and close a peer may see no end of file and a port stay taken; it ends with the thread; and
-// it takes regular files. From Linux 6.15 on the ring also fetches the events from the set, so a wait is
-// still one system call; before that it says that there are some.
+// Watched descriptors are in an epoll set, and the ring waits for the set. A poll request for each descriptor
+// would change the rules. It keeps the file open until the waiting thread takes the request's last result, so
+// after unwatch and close a peer may see no end of file and a port may stay taken. It ends with the thread.
+// And it accepts regular files. From Linux 6.15 on the ring itself fetches the events from the set, so a wait
+// is still one system call; before that the ring only reports that the set has events.
 //
-// A ring belongs to the thread that was the first to wait on it. There is one from the beginning, so that the
-// first start of a runtime wants for nothing; a thread that is started later finds that it is another's
-// (EEXIST), and makes a new one. That is asked for everything anew, and no wake is lost with the old one: the
-// descriptor for wakes is never read, so the new ring sees it readable.
+// `open` creates a ring so that the first start of a runtime cannot fail. io_uring binds a ring to its first
+// waiter, so a later thread gets -EEXIST, creates its own ring and submits all requests again. No wake is
+// lost with the old ring: the wake descriptor is never read, so the new ring finds it readable.
 //
-// Threads. One thread waits, and alone uses the ring and the timer. Any thread wakes it, and changes watches.
+// Threads. One thread waits, and only that thread uses the ring and the timer. Any thread may wake it and
+// change watches.
 #include <sys/stat.h>
 
 #include <cerrno>
@@ -36,7 +36,7 @@ using tickwheel::drivers::steady_clock_of;
 using tickwheel::drivers::wake_descriptor;
 using tickwheel::drivers::watches;
 
-// The names of requests. A result that is `unnamed` means nothing.
+// The names of requests. The driver ignores `unnamed` results.
 enum request : unsigned { for_wake, for_wall, for_events, for_deadline, unnamed };
 
 struct state {
@@ -46,10 +46,10 @@ struct state {
     deadline_timer wall;
 
     kernel_ring ring;
-    unsigned asked;             // a bit for each request that is in the ring
+    unsigned asked;             // a bit for each request in the ring
     std::int64_t deadline;      // of the request `for_deadline`, while that is in the ring
-    __kernel_timespec timeout;  // the same, to be read by the kernel
-    bool timeout_is_read;       // by the kernel, which may be interrupted (EINTR) before it takes requests
+    __kernel_timespec timeout;  // the same, for the kernel
+    bool timeout_is_read;  // false if a signal interrupted the kernel (EINTR) before it took the requests
 };
 
 state &state_in(void *memory) { return *static_cast<state *>(memory); }
@@ -62,7 +62,7 @@ __kernel_timespec timespec_of(std::int64_t ns) { return {ns / 1'000'000'000, ns 
 
 std::uint64_t address_of(const void *memory) { return reinterpret_cast<std::uintptr_t>(memory); }
 
-// Tells of each edge, and stays in the ring.
+// Yields a result for each edge, and stays in the ring.
 void ask_for_edges(state &s, request which, int fd) {
     if (is_asked(s, which))
         return;
@@ -73,8 +73,8 @@ void ask_for_edges(state &s, request which, int fd) {
     s.asked |= 1u << which;
 }
 
-// The events come into the batch, which is empty now. Where the ring cannot fetch them, it says that there
-// are some.
+// The kernel writes the events into the batch, which is empty now. If the ring cannot fetch them, it only
+// reports that there are some.
 void ask_for_events(state &s) {
     if (is_asked(s, for_events))
         return;
@@ -91,8 +91,8 @@ void ask_for_events(state &s) {
     s.asked |= 1u << for_events;
 }
 
-// A request that is in the ring already is given the new deadline. If it has rung meanwhile, that fails, and
-// its own result ends the wait early.
+// If the timeout request is already in the ring, this updates its deadline. If it has just expired, the
+// update fails, and its result ends the wait early.
 void ask_for_deadline(state &s, std::int64_t deadline) {
     const bool is_set = is_asked(s, for_deadline);
     if (is_set ? s.deadline == deadline : deadline == TW_NO_DEADLINE)
@@ -136,11 +136,11 @@ int take_result(state &s, const io_uring_cqe &result) {
     if (result.res < 0)
         return result.res;
     if (result.user_data == for_wall)
-        s.wall.is_set = false;  // it has rung
+        s.wall.is_set = false;  // the timer has expired
     return result.user_data == for_events ? fetch_events(s, result.res) : 0;
 }
 
-// Takes all of them. 0 or the first error.
+// Takes all results. Returns 0 or the first error.
 int take_results(state &s) {
     int error = 0;
     for (io_uring_cqe result; s.ring.take(result);)
@@ -229,18 +229,18 @@ int open_descriptors(state &s, tw_clock clock) {
     return fd < 0 ? fd : 0;
 }
 
-// The deadlines of io_uring ignore the offsets of a time namespace (Linux 6.18): there a wait would end
-// early, or much too late. Without /proc nobody can tell whether this is one.
+// io_uring ignores the clock offsets of a time namespace (Linux 6.18), so a wait in one would end early, or
+// much too late. False without /proc, because then we cannot tell.
 bool is_outside_of_time_namespaces() {
     constexpr ino_t of_the_system = 0xEFFFFFFA;
     struct stat found;
     if (::stat("/proc/thread-self/ns/time", &found) == 0)
         return found.st_ino == of_the_system;
-    return errno == ENOENT && ::stat("/proc/thread-self/ns", &found) == 0;  // a kernel that has none
+    return errno == ENOENT && ::stat("/proc/thread-self/ns", &found) == 0;  // a kernel without them
 }
 
-// Waits once for no time, with a ring that is this thread's. That shows what the kernel lacks and what a
-// sandbox forbids. The ring that is left behind is anyone's.
+// Waits once, for no time, on a ring of this thread, to find out what the kernel lacks or a sandbox forbids.
+// Then opens a fresh ring, which no thread owns yet.
 int try_out(state &s) {
     constexpr tw_deadlines at_once = {0, TW_NO_DEADLINE};
     if (!is_outside_of_time_namespaces())

@@ -1,5 +1,5 @@
-// An eventfd by which any thread ends the wait of another. It is never read: those who wait look for its
-// edge, that is for writes, and not for what it counts.
+// An eventfd with which any thread ends another thread's wait. No thread ever reads it: the driver polls for
+// edges, so it sees every write, and the count does not matter.
 #pragma once
 
 #include <sys/eventfd.h>
@@ -40,7 +40,7 @@ class wake_descriptor {
     }
 
   private:
-    int fd_plus_1_;  // 0 is closed, as zeroed memory is
+    int fd_plus_1_;  // 0: closed, as in zeroed memory
 };
 
 }  // namespace tickwheel::drivers

@@ -43,8 +43,8 @@ int watches::add_own(int fd) { return control(EPOLL_CTL_ADD, fd, EPOLLIN | EPOLL
 
 // --- delivering -----------------------------------------------------------------------
 
-// Calls the function of the watch that the event is for, with no lock held; returns false if that watch was
-// removed or modified since.
+// Calls the function of the event's watch, with no lock held. Returns false if that watch has been removed or
+// modified since the event.
 bool watches::deliver(const epoll_event &event) {
     const int fd = fd_of(event);
     watch called;
@@ -66,7 +66,7 @@ bool watches::deliver(const epoll_event &event) {
 
 // --- changing -------------------------------------------------------------------------
 
-// The old table is freed last, so that the child of a fork in between finds one that is whole (P13).
+// Frees the old table last, so that a forked child always finds a whole table (P13).
 int watches::make_room(int fd) {
     const auto needed = static_cast<std::size_t>(fd) + 1;
     if (needed <= room_)
@@ -97,11 +97,11 @@ int watches::control(int operation, int fd, std::uint32_t events, std::uint32_t 
     return ::epoll_ctl(this->fd(), operation, fd, &event) == 0 ? 0 : -errno;
 }
 
-// A descriptor that was closed while it was watched is unknown to the kernel, and may be added again: its
-// former watch is overwritten.
+// If the user closed a watched descriptor, the kernel has forgotten it, and the number may be added again:
+// that overwrites the old watch.
 int watches::add(int fd, std::uint32_t events, tw_watch_callback *fn, void *arg) {
     if (::fcntl(fd, F_GETFD) < 0)
-        return -errno;  // before room is made for a number that is no descriptor
+        return -errno;  // checked first, so that an invalid number does not grow the table
     if (const int error = make_room(fd); error != 0)
         return error;
     const std::uint32_t number = next_number();
@@ -125,16 +125,16 @@ int watches::modify(int fd, std::uint32_t events) {
     return error;
 }
 
-// A callback that removes its own watch does not wait for itself. `calls_` tells a callback that runs from a
-// later one of another watch with the same descriptor, which is not waited for.
+// A callback that removes its own watch does not wait for itself. `calls_` distinguishes the callback that
+// runs now from a later one of another watch on the same descriptor, which this need not wait for.
 void watches::wait_for_callback(int fd) {
     const std::uint64_t calls = calls_;
     while (running_ == fd && calls_ == calls && pthread_equal(running_on_, pthread_self()) == 0)
         pthread_cond_wait(&returned_, &mutex_.native);
 }
 
-// Also removes a watch whose descriptor was closed too early, which the kernel has forgotten already. The
-// callback of a watch that is removed already may still run, and is waited for, too.
+// Also removes a watch whose descriptor the user closed too early, so that the kernel has already forgotten
+// it. Waits even if the watch is already removed, because its callback may still run.
 int watches::remove(int fd) {
     const bool watched = is_watched(fd);
     if (watched) {

@@ -1,14 +1,14 @@
-// The descriptors that a driver watches for the user: an epoll set, what to call for each descriptor in it,
-// and the events that were fetched and not delivered yet.
+// The descriptors that a driver watches for the user: an epoll set, the callback of each descriptor in it,
+// and the fetched events that are not delivered yet.
 //
-// Delivering. Events are fetched in batches and delivered one for each wait, so that timers, stopping and
-// removal get their turn in between. An event carries the number of the watch it was meant for. If the
-// watch was removed or modified since, its number is another, and the event is dropped: a descriptor may
-// be closed and its value used again while events of the former one are still in the batch
+// Delivering. The driver fetches events in batches and delivers one per wait, so that timers, stopping and
+// removal get their turn in between. An event carries the number of its watch. If the watch has been removed
+// or modified since, the numbers differ and the event is dropped: the user may close a descriptor and get the
+// same value for another one while the batch still holds events of the first
 // (tests/drivers/watch_remove.pml).
 //
-// Threads. The thread that waits, alone, uses the batch. Any thread adds, modifies and removes watches,
-// which the mutex guards.
+// Threads. Only the waiting thread uses the batch. Any thread may add, modify and remove watches; the mutex
+// guards them.
 #pragma once
 
 #include <sys/epoll.h>
@@ -26,24 +26,23 @@ class watches {
   public:
     static constexpr int batch_size = 64;
 
-    // 0 or a negative errno. Watches are zeroed memory before.
+    // Returns 0 or a negative errno. REQUIRES: zeroed memory
     int open();
 
-    // Takes no lock: in the child of a fork it may be held by a thread that is not there.
+    // Takes no lock: in a forked child, a thread that no longer exists may hold it.
     void close();
 
-    // Of the epoll set.
+    // The epoll set.
     int fd() const { return set_plus_1_ - 1; }
 
-    // Adds a descriptor of the driver's own. Edge-triggered: an event says all there is to know of it, so it
-    // need not be read.
+    // Adds one of the driver's own descriptors, edge-triggered, so that the driver need not read it.
     int add_own(int fd);
 
     // tw_driver.watch. Any thread.
     int change(tw_watch_change change, int fd, std::uint32_t events, tw_watch_callback *fn, void *arg);
 
-    // The batch is empty when all that was fetched is delivered. Then its room takes `batch_size` events, and
-    // fetched(count) says how many there are.
+    // The batch is empty once all fetched events are delivered. The driver may then write up to `batch_size`
+    // events to room(), and report their number with fetched(count).
     bool is_empty() const { return delivered_ == fetched_; }
     epoll_event *room() { return batch_; }
     void fetched(int count) {
@@ -51,8 +50,8 @@ class watches {
         fetched_ = count;
     }
 
-    // Delivers one event to the user, if there is one. Events of the driver's own descriptors that come
-    // before it do not count; for each, take_own(fd) is called.
+    // Delivers one event to the user, if there is one. Calls take_own(fd) for each event of the driver's own
+    // descriptors on the way.
     template <class Take> void deliver_one(Take take_own) {
         while (!is_empty()) {
             const epoll_event event = batch_[delivered_++];
@@ -64,7 +63,7 @@ class watches {
     }
 
   private:
-    // A watched descriptor, at its number's place in a table.
+    // A watched descriptor. The table is indexed by descriptor.
     struct watch {
         tw_watch_callback *fn;  // null if the descriptor is not watched
         void *arg;
@@ -89,17 +88,16 @@ class watches {
     std::uint32_t next_number() TW_REQUIRES(mutex_);
     void wait_for_callback(int fd) TW_YIELDS(mutex_);
 
-    int set_plus_1_;  // 0 is closed, as zeroed memory is
+    int set_plus_1_;  // 0: closed, as in zeroed memory
     epoll_event batch_[batch_size];
     int fetched_, delivered_;
 
-    // Not held during callbacks. While the callback of a watch runs, `running_` is
-    // its descriptor, and `calls_` has counted it. A call that removes the watch waits for `returned_`
-    // until one of the two has changed.
+    // Not held during callbacks. While a watch's callback runs, `running_` is its descriptor and `calls_` has
+    // counted it. A call that removes the watch waits on `returned_` until one of the two changes.
     base::mutex mutex_;
     pthread_cond_t returned_;
     watch *table_ TW_GUARDED_BY(mutex_);
-    std::size_t room_ TW_GUARDED_BY(mutex_);  // in `table_`
+    std::size_t room_ TW_GUARDED_BY(mutex_);  // entries in `table_`
     std::uint32_t last_number_ TW_GUARDED_BY(mutex_);
     int running_ TW_GUARDED_BY(mutex_);  // descriptor whose callback runs, or `none`
     pthread_t running_on_ TW_GUARDED_BY(mutex_);

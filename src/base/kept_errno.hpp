@@ -1,5 +1,5 @@
-// Restores the caller's errno at the end of a scope: locks are taken and drivers woken inside calls that
-// promise to leave errno alone.
+// Restores the caller's errno at the end of a scope, because calls that promise to leave errno alone take
+// locks and wake drivers.
 #pragma once
 
 #include <cerrno>

@@ -1,5 +1,5 @@
-// A message of a library that has found something broken: put together without stdio or the heap, as their
-// memory may be what is broken, and written at once.
+// A message about something broken. Built without stdio or the heap, because their memory may be what is
+// broken, and printed with a single write.
 #pragma once
 
 #include <unistd.h>
@@ -32,7 +32,7 @@ class message {
 
     void write() const {
         if (::write(STDERR_FILENO, text_, length_) < 0)
-            return;  // stderr is closed: there is no way left to say it
+            return;  // stderr is closed, so we cannot report anything
     }
 
   private:
@@ -40,7 +40,7 @@ class message {
     std::size_t length_ = 0;
 };
 
-// How each message about a node begins.
+// The start of every message about a node.
 inline void add_node(message &said, const void *node, unsigned state) {
     said.add("node ");
     said.add_address(node);

@@ -1,4 +1,4 @@
-// A mutex whose contracts clang checks, and what holds one for a scope.
+// A mutex whose contracts clang checks, and a guard that holds it for a scope.
 #pragma once
 
 #include <pthread.h>
@@ -17,7 +17,7 @@ struct TW_CAPABILITY("mutex") mutex {
     void unlock() TW_RELEASE() TW_UNCHECKED_LOCKING { pthread_mutex_unlock(&native); }
     bool try_lock() TW_TRY_ACQUIRE(true) { return pthread_mutex_trylock(&native) == 0; }
 
-    // Tells clang, where it cannot see, that the mutex is held, or that no other thread is there to hold it.
+    // Tells clang what it cannot see: the mutex is held, or no other thread exists that could hold it.
     void assume_held() const TW_ASSUME(this) {}
 };
 

@@ -1,4 +1,4 @@
-// The smaller and the larger of two numbers: the core has no <algorithm>.
+// The smaller and the larger of two numbers, because the freestanding core has no <algorithm>.
 #pragma once
 
 namespace tickwheel::base {

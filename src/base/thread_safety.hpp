@@ -1,16 +1,16 @@
-// Contracts of locks, which clang checks: ./dev lint compiles with -Wthread-safety. Other compilers see
-// nothing of them. Each stands after the declaration that it is about.
+// Lock contracts, which clang checks: ./dev lint compiles with -Wthread-safety. For other compilers they are
+// empty. Each follows the declaration that it applies to.
 //
 //   TW_GUARDED_BY(lock)    a field: read and written with the lock held
 //   TW_REQUIRES(lock)      a function: called with the lock held
-//   TW_YIELDS(lock)        the same, and it may release the lock for a while; to clang, no difference
-//   TW_ACQUIRE(lock)       returns with the lock held
-//   TW_TRY_ACQUIRE(r, lock)  returns with the lock held if the result, as a bool, is r
-//   TW_RELEASE(lock)       called with the lock held, and returns without
-//   TW_ASSUME(lock)        the caller knows, for a reason that clang cannot see, that the lock is held
-//   TW_UNCHECKED_LOCKING   clang does not look into this function; the reason stands beside it
+//   TW_YIELDS(lock)        the same, but the function may release the lock for a while; clang sees no
+//   difference TW_ACQUIRE(lock)       returns with the lock held TW_TRY_ACQUIRE(r, lock)  returns with the
+//   lock held if the result, as a bool, is r TW_RELEASE(lock)       called with the lock held, and returns
+//   without it TW_ASSUME(lock)        the caller knows, for a reason that clang cannot see, that the lock is
+//   held TW_UNCHECKED_LOCKING   clang does not check the body of this function; the reason is next to it
 //
-// TW_CAPABILITY(name) makes a class a lock, and TW_SCOPED_CAPABILITY one that holds a lock for a scope.
+// TW_CAPABILITY(name) marks a class as a lock, and TW_SCOPED_CAPABILITY as a guard that holds a lock for a
+// scope.
 #pragma once
 
 #ifdef __clang__

@@ -1,10 +1,10 @@
-// What is a character in UTF-8. Includes nothing of the library: tickwheel-top has it, too.
+// Recognises UTF-8 characters. Includes nothing of the library, because tickwheel-top uses it, too.
 #pragma once
 
 namespace tickwheel::base {
 
-// How many bytes the character takes that begins here; 0 if none does, by the rules of UTF-8: no longer form
-// than needed, no surrogates, nothing above U+10FFFF. A null byte ends the text.
+// The length in bytes of the character at the start of `text`; 0 if there is no valid one. UTF-8 forbids
+// overlong forms, surrogates and anything above U+10FFFF. A null byte ends the text.
 inline unsigned length_of_character(const char *text) {
     const auto byte = [text](unsigned i) { return static_cast<unsigned char>(text[i]); };
     const auto follows = [&](unsigned i, unsigned from = 0x80, unsigned to = 0xBF) {

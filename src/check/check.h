@@ -1,9 +1,9 @@
-/* The checking build (CMake: TW_CHECK=ON): the library finds what its users do wrong with nodes and
- * runtimes, and stops the program with a message. See node_misuse.cpp for nodes, src/runtime/registry.cpp for
- * runtimes. In every other build none of this is there.
+/* The checking build (CMake: TW_CHECK=ON): the library detects misuse of nodes and runtimes, and stops the
+ * program with a message. See node_misuse.cpp for nodes, src/runtime/registry.cpp for runtimes. Other builds
+ * contain none of this.
  *
- * Any thread. No function changes the caller's errno. None uses malloc, so that the library still works
- * inside an allocator: a megabyte of memory is static, and more comes from mmap. */
+ * Any thread. No function changes the caller's errno. None uses malloc, so the library still works inside an
+ * allocator: the first megabyte of memory is static, and more comes from mmap. */
 #define TW_PORT_CHECKS
 
 struct tw;
@@ -24,12 +24,12 @@ void tw_port_check_some(const struct tw *w);
 const void *tw_port_check_enter(const void *address);
 void tw_port_check_leave(const void *const *former);
 
-/* For src/runtime. A wheel that exists until the runtime says that it does not: for any other, that
- * can only be guessed. */
+/* For src/runtime. The wheel exists from tw_port_check_wheel_lasts to tw_port_check_wheel_ends. For all other
+ * wheels we can only guess whether they still exist. */
 void tw_port_check_wheel_lasts(const struct tw *w);
 void tw_port_check_wheel_ends(const struct tw *w);
 
-/* What happened, and the place in the code where it did. A fact without a place is left out. */
+/* What happened, and where in the code. Messages leave out a fact without a place. */
 struct tw_port_fact {
     const char *what;
     const void *code;
@@ -41,8 +41,8 @@ __attribute__((noreturn)) void tw_port_check_stop(const char *wrong, const void 
                                                   const struct tw_port_fact *facts, size_t count);
 void *tw_port_check_memory(size_t size);
 
-/* Has text_of find the text of a label on a wheel of a runtime, for messages. It is called with any locks
- * held, so it must wait for none. */
+/* Registers the function that finds the text of a label on a runtime's wheel, for messages. The checks call
+ * it with any locks held, so it must wait for none. */
 typedef const char *tw_port_label_text(const struct tw *w, unsigned label);
 void tw_port_check_labels(tw_port_label_text *text_of);
 #ifdef __cplusplus

@@ -1,20 +1,26 @@
-// The checks of nodes in a checking build (TW_CHECK): see check.h, and port.h for when each is called. What
-// is known of pending nodes is in node_table.hpp.
+// The node checks of a checking build (TW_CHECK): see check.h, and port.h for when the library calls each
+// one. node_table.hpp remembers the pending nodes.
 //
-// What is found, at the latest when the wheel or a call comes to the node, and mostly before, by the look at
-// a few nodes that each advance takes:
-//   - a pending node that is initialised again: at once if its wheel is a runtime's, and else when the wheel
-//     is used again, as it may have gone with its nodes, even from static memory;
-//   - a pending node whose contents changed behind the library's back, because it was overwritten, freed or
-//     left by its scope, and the memory is in use again;
-//   - a pending node on the main thread's stack in a frame that has been left, though nothing has overwritten
-//     it yet; and any that AddressSanitizer knows to be freed or out of scope, in a program built with it;
-//   - a call that names a copy of a pending node, or a node that tw_node_init never made.
+// The checks find misuse when the wheel or a call reaches the node, and usually earlier, because every
+// advance looks at a few nodes. They find:
+//   - a pending node that is initialised again: at once if its wheel belongs to a runtime, otherwise when the
+//     program uses the wheel again, because the wheel may have gone with its nodes, even from static memory;
+//   - a pending node whose contents changed behind the library's back, because the program overwrote it,
+//   freed it
+//     or left its scope, and the memory is in use again;
+//   - a pending node in a frame of the main thread's stack that has returned, even if nothing has overwritten
+//   the
+//     node yet; and in a program built with AddressSanitizer, any node that it knows to be freed or out of
+//     scope;
+//   - a call that names a copy of a pending node, or a node that tw_node_init never initialised.
 //
-// What cannot be found: without AddressSanitizer, a freed node whose memory still has its contents, or has
-// been given the same by another node; a node in a frame of another thread's stack until it is overwritten;
-// garbage that has the callback of a real node in the right place and looks idle, which is what the copy of
-// an idle node looks like, and that is allowed.
+// They cannot find:
+//   - without AddressSanitizer, a freed node whose memory still has the same contents, or got them again from
+//     another node;
+//   - a node in a returned frame of another thread's stack, until it is overwritten;
+//   - garbage that has the callback of a real node in the right place and looks idle, because a copy of an
+//   idle
+//     node looks the same and is allowed.
 #include <sys/resource.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -61,16 +67,17 @@ bool is_poisoned(const void *from, std::size_t size) {
            __asan_region_is_poisoned(const_cast<void *>(from), size) != nullptr;
 }
 
-// Copies memory of this process. Returns how much could be read, or -1 if the system does not permit to ask.
+// Copies memory of this process. Returns the number of bytes it could read, or -1 if the system forbids the
+// call.
 ssize_t peek(const iovec &to, const iovec *from, unsigned long count) {
     const base::kept_errno kept;
     const ssize_t got = process_vm_readv(getpid(), &to, 1, from, count, 0);
     return got >= 0 ? got : errno == EFAULT ? 0 : -1;
 }
 
-// How far the main thread's stack may reach down.
+// The size to which the main thread's stack may grow.
 std::uintptr_t reach_of_stack() {
-    static std::atomic<std::uintptr_t> known{0};  // 0: not asked yet; all threads that ask get the same
+    static std::atomic<std::uintptr_t> known{0};  // 0: not read yet; every thread reads the same value
     std::uintptr_t reach = known.load(std::memory_order_relaxed);
     if (reach == 0) {
         const base::kept_errno kept;
@@ -83,8 +90,8 @@ std::uintptr_t reach_of_stack() {
     return reach;
 }
 
-// True if the place is on the main thread's stack, this is the main thread, and the frame that the place
-// was in has been left. Other threads' stacks have no bounds that can be asked for without malloc.
+// True if this is the main thread and the place is on its stack, in a frame that has returned. Other threads'
+// stacks are not checked, because we cannot get their bounds without malloc.
 bool is_left_behind(const void *place) {
     if (&__libc_stack_end == nullptr || is_poisoned(place, 1))
         return false;
@@ -95,8 +102,8 @@ bool is_left_behind(const void *place) {
     return top - here < reach && top - at < reach && at < here;
 }
 
-// A wheel begins with its own address, or one more (self_of in src/core). What has gone without being cleared
-// leaves its nodes in the table, and these are no fault of theirs.
+// A wheel begins with its own address, or one more (self_of in src/core). A wheel that goes without tw_clear
+// leaves its nodes in the table, which is not a mistake.
 bool has_gone(const tw *wheel) {
     if (is_poisoned(wheel, sizeof(std::uintptr_t)) || is_left_behind(wheel))
         return true;
@@ -107,13 +114,14 @@ bool has_gone(const tw *wheel) {
     return self - reinterpret_cast<std::uintptr_t>(wheel) > 1;
 }
 
-// --- callbacks that tw_node_init was given -------------------------------------------------------------
+// --- the callbacks passed to tw_node_init --------------------------------------------------------------
 
-// Only ever added to, without a lock. A program with more of them than fit is not checked for garbage.
+// Callbacks are only added, without a lock. If a program has more than fit, its nodes are not checked for
+// garbage.
 constexpr std::size_t most_callbacks = 2048;
 const void *callbacks[most_callbacks];
 
-// The place of this callback, or the empty one where it would be; null if there is neither.
+// The place of this callback, or the empty place for it; null if the table is full without it.
 const void **place_of(const void *callback) {
     const std::size_t first = (reinterpret_cast<std::uintptr_t>(callback) >> 2) * 0x9E37u;
     for (std::size_t i = 0; i < most_callbacks; ++i) {
@@ -141,7 +149,7 @@ bool is_callback(tw_callback *fn) {
 
 // --- nodes ---------------------------------------------------------------------------------------------
 
-// What differs first, beside the links; null if nothing does.
+// The name of the first member that differs, not counting the links; null if none does.
 const char *difference(const tw_node &a, const tw_node &b) {
     if (a.fn != b.fn)
         return "fn";
@@ -164,26 +172,26 @@ const char *difference(const tw_node &a, const tw_node &b) {
     return nullptr;
 }
 
-void stop_if_gone(const watched_node &it) {
-    if (is_poisoned(it.node, sizeof *it.node))
-        stop(it.node, it.seen.state, "it was freed, or its scope has ended, while it was pending");
-    if (is_left_behind(it.node))
-        stop(it.node, it.seen.state,
+void stop_if_gone(const watched_node &watched) {
+    if (is_poisoned(watched.node, sizeof *watched.node))
+        stop(watched.node, watched.seen.state, "it was freed, or its scope has ended, while it was pending");
+    if (is_left_behind(watched.node))
+        stop(watched.node, watched.seen.state,
              "the function that it is a variable of has returned while it was pending");
 }
 
-void stop_if_changed(const watched_node &it, const tw_node &now) {
-    if (const char *const what = difference(it.seen, now); what != nullptr)
-        stop(it.node, now.state,
+void stop_if_changed(const watched_node &watched, const tw_node &now) {
+    if (const char *const what = difference(watched.seen, now); what != nullptr)
+        stop(watched.node, now.state,
              "it was overwritten, copied over or freed while it was pending; what has changed is its ", what);
 }
 
-void stop_if_not_kept(const watched_node &it) {
-    stop_if_gone(it);
-    stop_if_changed(it, *it.node);
+void stop_if_not_kept(const watched_node &watched) {
+    stop_if_gone(watched);
+    stop_if_changed(watched, *watched.node);
 }
 
-// True for a node that TW_NODE has made and that was not used since: all but two of its members are zero.
+// True for an unused node made with TW_NODE: all but two of its members are zero.
 bool is_as_declared(const tw_node &node) {
     tw_node fresh = {};
     fresh.fn = node.fn;
@@ -191,7 +199,7 @@ bool is_as_declared(const tw_node &node) {
     return node.fn != nullptr && std::memcmp(&node, &fresh, sizeof node) == 0;
 }
 
-// A node that is not in the table is idle, and was made by tw_node_init or TW_NODE or is a copy of such a
+// A node that is not in the table must be idle, and made by tw_node_init or TW_NODE, or a copy of such a
 // node.
 void stop_if_not_idle(const tw_node &node) {
     if (is_as_declared(node))
@@ -210,13 +218,13 @@ void stop_if_not_idle(const tw_node &node) {
 
 constexpr char made_again[] = "it was initialised again while it was pending";
 
-// The wheel may have been freed, and then this is no mistake. If it is used again, it is one. The node is in
-// the table no more, as it may be armed on another wheel meanwhile.
-void note_made_again(watched_wheel &wheel, watched_node &it) {
-    wheel.made_again_from = it.seen;
+// If the program has freed the wheel, this is not a mistake; if it uses the wheel again, it is. The node
+// leaves the table, because the program may arm it on another wheel meanwhile.
+void note_made_again(watched_wheel &wheel, watched_node &watched) {
+    wheel.made_again_from = watched.seen;
     wheel.made_again_by = tw_port_check_caller();
-    wheel.made_again = it.node;
-    remove(&it);
+    wheel.made_again = watched.node;
+    remove(&watched);
 }
 
 void stop_if_made_again(const watched_wheel &wheel) {
@@ -233,7 +241,7 @@ void stop_if_made_again(const watched_wheel &wheel) {
     std::abort();
 }
 
-// Up to this many nodes are looked at in each advance.
+// Each advance looks at up to this many nodes.
 constexpr unsigned looks = 8;
 
 struct looked_at {
@@ -243,19 +251,19 @@ struct looked_at {
 };
 
 void choose(watched_wheel &wheel, looked_at &these) {
-    watched_node *it = wheel.next_to_look_at;
-    for (these.count = 0; these.count < looks; it = it->next) {
-        if (it == nullptr)
-            it = wheel.first;
-        if (these.count != 0 && it == these.nodes[0])
+    watched_node *next = wheel.next_to_look_at;
+    for (these.count = 0; these.count < looks; next = next->next) {
+        if (next == nullptr)
+            next = wheel.first;
+        if (these.count != 0 && next == these.nodes[0])
             break;
-        these.nodes[these.count] = it;
-        these.from[these.count++] = {const_cast<tw_node *>(it->node), sizeof *it->node};
+        these.nodes[these.count] = next;
+        these.from[these.count++] = {const_cast<tw_node *>(next->node), sizeof *next->node};
     }
-    wheel.next_to_look_at = it;
+    wheel.next_to_look_at = next;
 }
 
-// True if the word at this offset of a link, which may be no link at all, leads back to the node.
+// True if the word at this offset of a link points back to the node. The link may be garbage.
 bool leads_back(const tw_link *link, std::size_t offset, const tw_node *node) {
     const tw_link *there = nullptr;
     const std::uintptr_t word = reinterpret_cast<std::uintptr_t>(link) + offset;
@@ -264,17 +272,17 @@ bool leads_back(const tw_link *link, std::size_t offset, const tw_node *node) {
     return peek(to, &from, 1) < 0 || there == &node->link;
 }
 
-// What is freed mostly has its links overwritten first, by the allocator. If only one neighbour contradicts,
-// that one is broken, and will be looked at itself.
-void stop_if_contradicted(const watched_node &it, const tw_link &link) {
-    if (!leads_back(link.next, offsetof(tw_link, prev), it.node) &&
-        !leads_back(link.prev, offsetof(tw_link, next), it.node))
-        stop(it.node, it.seen.state,
+// An allocator usually overwrites the links of freed memory first. If only one neighbour contradicts the
+// node, that neighbour is broken, and a later look finds it.
+void stop_if_contradicted(const watched_node &watched, const tw_link &link) {
+    if (!leads_back(link.next, offsetof(tw_link, prev), watched.node) &&
+        !leads_back(link.prev, offsetof(tw_link, next), watched.node))
+        stop(watched.node, watched.seen.state,
              "it was overwritten, copied over or freed while it was pending; what has changed is its ",
              "links");
 }
 
-// Their memory may not even be there any more, so it is read by way of the system.
+// Reads the nodes through a system call, because their memory may be unmapped.
 void look_at(const looked_at &these) {
     tw_node now[looks];
     for (unsigned i = 0; i < these.count; ++i)
@@ -282,10 +290,11 @@ void look_at(const looked_at &these) {
     const ssize_t got = peek({now, sizeof now}, these.from, these.count);
     const std::size_t all = these.count * sizeof now[0];
     for (unsigned i = 0; i < these.count; ++i) {
-        const watched_node &it = *these.nodes[i];
+        const watched_node &watched = *these.nodes[i];
         if (got >= 0 && static_cast<std::size_t>(got) < (i + 1) * sizeof now[0])
-            stop(it.node, it.seen.state, "its memory was given back to the system while it was pending");
-        stop_if_changed(it, got >= 0 ? now[i] : *it.node);
+            stop(watched.node, watched.seen.state,
+                 "its memory was given back to the system while it was pending");
+        stop_if_changed(watched, got >= 0 ? now[i] : *watched.node);
     }
     if (static_cast<std::size_t>(got) == all)
         for (unsigned i = 0; i < these.count; ++i)
@@ -296,28 +305,29 @@ void look_at(const looked_at &these) {
 
 }  // namespace tickwheel::check
 
-// --- what the library calls ----------------------------------------------------------------------------
+// --- called by the library -----------------------------------------------------------------------------
 
 using namespace tickwheel;
 using namespace tickwheel::check;
 
-// Nodes that are pending on a wheel that is initialised anew may be initialised next (tw_init).
+// tw_init on a wheel that has pending nodes is allowed, and the program may then initialise the nodes, too.
 void tw_port_check_wheel_init(const tw *w) { forget_all_below(w); }
 
 void tw_port_check_node_init(const tw_node *node, const void *callback) {
-    if (watched_node *const it = find(node); it != nullptr) {
-        watched_wheel &wheel = *it->wheel;
+    if (watched_node *const watched = find(node); watched != nullptr) {
+        watched_wheel &wheel = *watched->wheel;
         if (wheel.is_lasting)
-            stop(node, it->seen.state, made_again);
+            stop(node, watched->seen.state, made_again);
         if (has_gone(wheel.wheel))
             forget(wheel.wheel);
         else
-            note_made_again(wheel, *it);
+            note_made_again(wheel, *watched);
     }
     note_callback(callback);
 }
 
-// What has no function is refused in every build. Once is enough to find the struct that was only zeroed.
+// Every build refuses to arm a node without a function. One warning is enough to find a node that was only
+// zeroed.
 void tw_port_check_to_arm(const tw_node *node) {
     static std::atomic<bool> has_warned{false};
     if (node == nullptr || node->fn != nullptr || has_warned.exchange(true))
@@ -333,35 +343,35 @@ void tw_port_check_to_arm(const tw_node *node) {
 void tw_port_check_used(const tw *w, const tw_node *node) {
     if (w == nullptr)
         return;
-    if (const watched_node *const it = find(node); it == nullptr)
+    if (const watched_node *const watched = find(node); watched == nullptr)
         stop_if_not_idle(*node);
-    else if (it->wheel->wheel == w)
-        stop_if_not_kept(*it);
+    else if (watched->wheel->wheel == w)
+        stop_if_not_kept(*watched);
 }
 
 void tw_port_check_kept(const tw_node *node) {
-    if (const watched_node *const it = find(node); it != nullptr)
-        stop_if_not_kept(*it);
+    if (const watched_node *const watched = find(node); watched != nullptr)
+        stop_if_not_kept(*watched);
 }
 
 void tw_port_check_pending(const tw_node *node) {
-    watched_node *it = find(node);
-    if (it != nullptr && it->wheel->wheel != wheel_of(*node, node)) {
-        forget(it->wheel->wheel);
-        it = nullptr;
+    watched_node *watched = find(node);
+    if (watched != nullptr && watched->wheel->wheel != wheel_of(*node, node)) {
+        forget(watched->wheel->wheel);
+        watched = nullptr;
     }
-    if (it == nullptr)
-        it = add(node);
-    if (it == nullptr)
+    if (watched == nullptr)
+        watched = add(node);
+    if (watched == nullptr)
         return;
-    it->seen = *node;
+    watched->seen = *node;
     if (const void *const caller = tw_port_check_caller(); caller != nullptr)
-        it->armed_by = caller;
+        watched->armed_by = caller;
 }
 
 void tw_port_check_idle(const tw_node *node) {
-    if (watched_node *const it = find(node); it != nullptr)
-        remove(it);
+    if (watched_node *const watched = find(node); watched != nullptr)
+        remove(watched);
 }
 
 void tw_port_check_some(const tw *w) {

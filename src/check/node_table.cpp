@@ -1,4 +1,4 @@
-// The table of node_table.hpp: chains in buckets, in stripes that have a mutex each.
+// The table of node_table.hpp: a chained hash table, divided into stripes that have a mutex each.
 #include "node_table.hpp"
 
 #include <pthread.h>
@@ -15,9 +15,9 @@ namespace tickwheel::check {
 
 namespace {
 
-// --- memory: things of one size, handed out from chunks and used again -----------------------
+// --- memory: objects of one size, allocated from chunks and reused ----------------------------
 
-// What comes first is static, so that the checks of most programs ask the system for nothing.
+// The first memory is static, so that the checks of most programs need none from the system.
 constexpr std::size_t arena_size = 1 << 20, alignment = 64;
 alignas(alignment) char arena[arena_size];
 std::atomic<std::size_t> arena_used{0};
@@ -43,9 +43,9 @@ template <class T> class supply {
             std::memcpy(&spare_, static_cast<void *>(taken), sizeof(void *));
         return taken;
     }
-    void give_back(T *it) {
-        std::memcpy(static_cast<void *>(it), &spare_, sizeof(void *));
-        spare_ = it;
+    void give_back(T *freed) {
+        std::memcpy(static_cast<void *>(freed), &spare_, sizeof(void *));
+        spare_ = freed;
     }
 
   private:
@@ -88,20 +88,20 @@ stripe stripes[1 << stripe_bits];
 
 stripe &stripe_of(const tw_node *node) { return stripes[hash_of(node) >> (64 - stripe_bits)]; }
 
-// Twice as many buckets. Without memory for these, chains grow longer instead.
+// Doubles the number of buckets. If there is no memory for that, the chains get longer.
 void grow(stripe &in) TW_REQUIRES(in.mutex) {
     const std::size_t count = in.chains.count == 0 ? 16 : 2 * in.chains.count;
     const buckets larger = {static_cast<watched_node **>(memory_for_good(count * sizeof(void *))), count};
     if (larger.first == nullptr)
         return;
     for (std::size_t i = 0; i < in.chains.count; ++i)
-        while (watched_node *const it = in.chains.first[i]) {
-            in.chains.first[i] = it->next_in_bucket;
-            watched_node *&chain = larger.of(it->node);
-            it->next_in_bucket = chain;
-            chain = it;
+        while (watched_node *const watched = in.chains.first[i]) {
+            in.chains.first[i] = watched->next_in_bucket;
+            watched_node *&chain = larger.of(watched->node);
+            watched->next_in_bucket = chain;
+            chain = watched;
         }
-    in.chains = larger;  // the smaller ones are left: together they are no more than these
+    in.chains = larger;  // we never free the former buckets: all of them together are fewer than the new ones
 }
 
 // Null if there is no memory.
@@ -110,27 +110,27 @@ watched_node *put(const tw_node *node) {
     const base::mutex_hold lock(&in.mutex);
     if (in.count >= in.chains.count)
         grow(in);
-    watched_node *const it = in.chains.count != 0 ? in.nodes.take() : nullptr;
-    if (it == nullptr)
+    watched_node *const watched = in.chains.count != 0 ? in.nodes.take() : nullptr;
+    if (watched == nullptr)
         return nullptr;
     watched_node *&chain = in.chains.of(node);
-    *it = {};
-    it->node = node;
-    it->next_in_bucket = chain;
-    chain = it;
+    *watched = {};
+    watched->node = node;
+    watched->next_in_bucket = chain;
+    chain = watched;
     ++in.count;
-    return it;
+    return watched;
 }
 
-void take_out(watched_node *it) {
-    stripe &in = stripe_of(it->node);
+void take_out(watched_node *watched) {
+    stripe &in = stripe_of(watched->node);
     const base::mutex_hold lock(&in.mutex);
-    watched_node **link = &in.chains.of(it->node);
-    while (*link != it)
+    watched_node **link = &in.chains.of(watched->node);
+    while (*link != watched)
         link = &(*link)->next_in_bucket;
-    *link = it->next_in_bucket;
+    *link = watched->next_in_bucket;
     --in.count;
-    in.nodes.give_back(it);
+    in.nodes.give_back(watched);
 }
 
 // --- wheels ---------------------------------------------------------------------------------------
@@ -150,9 +150,9 @@ watched_wheel **link_to(const tw *wheel) TW_REQUIRES(wheels_mutex) {
 
 void forget_at(watched_wheel **link) TW_REQUIRES(wheels_mutex) {
     watched_wheel *const gone = *link;
-    while (watched_node *const it = gone->first) {
-        gone->first = it->next;
-        take_out(it);
+    while (watched_node *const watched = gone->first) {
+        gone->first = watched->next;
+        take_out(watched);
     }
     *link = gone->next;
     wheel_supply.give_back(gone);
@@ -160,7 +160,7 @@ void forget_at(watched_wheel **link) TW_REQUIRES(wheels_mutex) {
 
 // --- fork: the child finds the table as it was, and its mutexes free --------------------------------
 
-// Both unchecked: clang counts no locks of a loop.
+// Both unchecked: clang cannot count locks taken in a loop.
 void lock_all() TW_UNCHECKED_LOCKING {
     wheels_mutex.lock();
     for (stripe &each : stripes)
@@ -173,7 +173,7 @@ void unlock_all() TW_UNCHECKED_LOCKING {
     wheels_mutex.unlock();
 }
 
-// Before main, and so before handlers that take locks of wheels: a fork calls the latest of them first.
+// Registered before main, and so before the handlers that lock wheels: fork locks in the reverse order.
 __attribute__((constructor)) void survive_forks() { pthread_atfork(lock_all, unlock_all, unlock_all); }
 
 }  // namespace
@@ -189,10 +189,10 @@ void *memory_for_good(std::size_t size) {
 watched_node *find(const tw_node *node) {
     stripe &in = stripe_of(node);
     const base::mutex_hold lock(&in.mutex);
-    watched_node *it = in.chains.count != 0 ? in.chains.of(node) : nullptr;
-    while (it != nullptr && it->node != node)
-        it = it->next_in_bucket;
-    return it;
+    watched_node *watched = in.chains.count != 0 ? in.chains.of(node) : nullptr;
+    while (watched != nullptr && watched->node != node)
+        watched = watched->next_in_bucket;
+    return watched;
 }
 
 watched_wheel *have_wheel(const tw *wheel) {
@@ -211,26 +211,26 @@ watched_wheel *have_wheel(const tw *wheel) {
 
 watched_node *add(const tw_node *node) {
     watched_wheel *const wheel = have_wheel(wheel_of(*node, node));
-    watched_node *const it = wheel != nullptr ? put(node) : nullptr;
-    if (it == nullptr)
+    watched_node *const watched = wheel != nullptr ? put(node) : nullptr;
+    if (watched == nullptr)
         return nullptr;
-    it->wheel = wheel;
-    it->next = wheel->first;
-    if (it->next != nullptr)
-        it->next->previous = it;
-    wheel->first = it;
-    return it;
+    watched->wheel = wheel;
+    watched->next = wheel->first;
+    if (watched->next != nullptr)
+        watched->next->previous = watched;
+    wheel->first = watched;
+    return watched;
 }
 
-void remove(watched_node *it) {
-    watched_wheel &wheel = *it->wheel;
-    (it->previous != nullptr ? it->previous->next : wheel.first) = it->next;
-    if (it->next != nullptr)
-        it->next->previous = it->previous;
-    if (wheel.next_to_look_at == it)
-        wheel.next_to_look_at = it->next;
+void remove(watched_node *watched) {
+    watched_wheel &wheel = *watched->wheel;
+    (watched->previous != nullptr ? watched->previous->next : wheel.first) = watched->next;
+    if (watched->next != nullptr)
+        watched->next->previous = watched->previous;
+    if (wheel.next_to_look_at == watched)
+        wheel.next_to_look_at = watched->next;
     const bool is_last = wheel.first == nullptr && !wheel.is_lasting && wheel.made_again == nullptr;
-    take_out(it);
+    take_out(watched);
     if (is_last)
         forget(wheel.wheel);
 }
@@ -259,17 +259,18 @@ void forget_all_below(const tw *wheel) {
         }
 }
 
-// The wheels' locks are not held, so another thread may change what is compared: this is for a program that
-// is about to be stopped.
+// Does not hold the wheels' locks, so another thread may change the nodes during the comparison. Call it only
+// to explain why the program will be stopped.
 const tw_node *find_alike(const tw_node &node) {
     constexpr std::size_t links = offsetof(tw_node, expiry);
     for (stripe &in : stripes) {
         const base::mutex_hold lock(&in.mutex);
         for (std::size_t i = 0; i < in.chains.count; ++i)
-            for (const watched_node *it = in.chains.first[i]; it != nullptr; it = it->next_in_bucket)
-                if (std::memcmp(reinterpret_cast<const char *>(&it->seen) + links,
+            for (const watched_node *watched = in.chains.first[i]; watched != nullptr;
+                 watched = watched->next_in_bucket)
+                if (std::memcmp(reinterpret_cast<const char *>(&watched->seen) + links,
                                 reinterpret_cast<const char *>(&node) + links, sizeof node - links) == 0)
-                    return it->node;
+                    return watched->node;
     }
     return nullptr;
 }

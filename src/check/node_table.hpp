@@ -1,12 +1,13 @@
-// The pending nodes of the process, and what each looked like when the library last changed it. struct
-// tw_node is the same in every build, so what a checking build remembers stands beside it, here.
+// The pending nodes of the process, and the contents that each had when the library last changed it. They are
+// in this table because struct tw_node is the same in every build.
 //
-// T1  A node is in the table if and only if it is pending on a wheel that still exists. A wheel that has gone
-//     is noticed only when somebody asks for one of its nodes, or makes a wheel at its place.
-// T2  `seen` and the list of a wheel are guarded by the wheel's own lock; the rest by the table's.
+// T1  A node is in the table if and only if it is pending on a wheel that still exists. The table notices
+// that a
+//     wheel has gone only when a call names one of its nodes or initialises a wheel in its place.
+// T2  The wheel's own lock guards `seen` and the list of the wheel; the locks of the table guard the rest.
 //
-// Locks are taken in this order: the wheel's, the mutex of wheels, a stripe's. Memory is static at first
-// and then comes from mmap. It is never given back: freed entries are used again.
+// Lock order: the wheel's lock, the mutex of wheels, a stripe's mutex. The first memory is static; more comes
+// from mmap. The table never gives memory back, but reuses freed entries.
 #pragma once
 
 #include <tickwheel/tw.h>
@@ -20,28 +21,28 @@ struct watched_wheel;
 
 struct watched_node {
     const tw_node *node;
-    tw_node seen;          // all but what is before the expiry: links, which change as neighbours come and go
-    const void *armed_by;  // where the call that armed it returns to; null if that is not known
+    tw_node seen;          // valid from `expiry` on: the links before it change as neighbours come and go
+    const void *armed_by;  // the return address of the call that armed the node; null if unknown
     watched_wheel *wheel;
     watched_node *next, *previous;  // in the list of the wheel
     watched_node *next_in_bucket;
 };
 
-// A wheel on which something is pending, or one of a runtime.
+// A wheel that has pending nodes or belongs to a runtime.
 struct watched_wheel {
     const tw *wheel;
     watched_node *first, *next_to_look_at;  // null: the first
     watched_wheel *next;
-    bool is_lasting;  // here until it is forgotten, also while nothing is pending
+    bool is_lasting;  // in the table until `forget`, even while nothing is pending
 
-    // A node of this wheel that was initialised again, if the wheel was not known to exist any more: that is
-    // a mistake if the wheel is used after that. Null: none.
+    // A node of this wheel that was initialised again while we could not know whether the wheel still exists.
+    // It was a mistake if the program uses the wheel after that. Null: none.
     const tw_node *made_again;
     const void *made_again_by;
     tw_node made_again_from;
 };
 
-// The wheel that a node, or what is remembered of the node at this address, was armed on last.
+// The wheel that a node was armed on last. `seen` is the node or a copy of it, `node` the node's own address.
 inline const tw *wheel_of(const tw_node &seen, const tw_node *node) {
     constexpr unsigned half = 4 * sizeof(std::uintptr_t);
     const auto address = reinterpret_cast<std::uintptr_t>(node);
@@ -49,23 +50,23 @@ inline const tw *wheel_of(const tw_node &seen, const tw_node *node) {
     return reinterpret_cast<const tw *>(seen.wheel - (address << half | address >> half));
 }
 
-// All-zero memory for good; null if there is none.
+// Zeroed memory that is never freed; null if there is none.
 void *memory_for_good(std::size_t size);
 
-// Null if the node is not pending. The answer is good for as long as the lock of the node's wheel is held.
+// Null if the node is not pending. The result is valid while the lock of the node's wheel is held.
 watched_node *find(const tw_node *node);
 
-// Adds a node, on the wheel that it names. Null if there is no memory: then the node is not watched.
+// Adds a node to the wheel that it names. Null if there is no memory: then the node is not watched.
 watched_node *add(const tw_node *node);
-void remove(watched_node *it);
+void remove(watched_node *watched);
 
-// A pending node that looks the same as this one, or null.
+// A pending node with the same contents as this one, or null.
 const tw_node *find_alike(const tw_node &node);
 
 watched_wheel *find_wheel(const tw *wheel);
 watched_wheel *have_wheel(const tw *wheel);
 
-// Forgets the nodes of a wheel that has gone, and those of all wheels whose memory a new wheel takes.
+// Forget the nodes of a wheel that has gone, and the nodes of all wheels whose memory overlaps a new wheel.
 void forget(const tw *wheel);
 void forget_all_below(const tw *wheel);
 

@@ -1,5 +1,5 @@
-// The messages of a checking build: what is wrong, then a line for each fact that is known. Any thread;
-// nothing here uses stdio or the heap.
+// The messages of a checking build: the error, then a line for each known fact. Any thread; nothing here uses
+// stdio or the heap.
 #include "report.hpp"
 
 #include <dlfcn.h>
@@ -19,25 +19,26 @@ namespace {
 #ifdef __GLIBC__
 __attribute__((tls_model("initial-exec")))
 #endif
-constinit thread_local const void *caller = nullptr;  // of the call of the user's that this thread is in
+constinit thread_local const void *caller = nullptr;  // return address of this thread's outermost call
 
 constinit std::atomic<tw_port_label_text *> text_of_label{nullptr};  // null until a runtime is made
 
-// The label that the program has given to a node; null if it has none, or if that is not known.
-const char *label_of(const watched_node &it) {
-    const unsigned label = it.seen.missed_and_label >> TW_MISSED_BITS;
+// The text of a node's label; null if it has none or the text is unknown.
+const char *label_of(const watched_node &watched) {
+    const unsigned label = watched.seen.missed_and_label >> TW_MISSED_BITS;
     const auto text_of = text_of_label.load(std::memory_order_acquire);
-    return label != 0 && text_of != nullptr ? text_of(wheel_of(it.seen, it.node), label) : nullptr;
+    return label != 0 && text_of != nullptr ? text_of(wheel_of(watched.seen, watched.node), label) : nullptr;
 }
 
 }  // namespace
 
-// A return address is one after the call that it belongs to.
+// The return address points after the call instruction.
 const void *call_before(const void *address) {
     return address != nullptr ? static_cast<const char *>(address) - 1 : nullptr;
 }
 
-// The address as addr2line takes it: in a program or library that is loaded anywhere, from its beginning.
+// Prints the address that addr2line takes: in a relocatable program or library it is relative to the load
+// address.
 void add_code(base::message &said, const char *what, const void *code) {
     Dl_info in = {};
     if (code == nullptr)
@@ -64,17 +65,17 @@ void add_code(base::message &said, const char *what, const void *code) {
 }
 
 void add_what_is_known(base::message &said, const void *node) {
-    const watched_node *const it = find(static_cast<const tw_node *>(node));
-    if (it != nullptr) {
-        if (const char *const label = label_of(*it); label != nullptr) {
+    const watched_node *const watched = find(static_cast<const tw_node *>(node));
+    if (watched != nullptr) {
+        if (const char *const label = label_of(*watched); label != nullptr) {
             said.add("  its label is \"");
             said.add(label);
             said.add("\"\n");
         }
-        add_code(said, "its callback is", reinterpret_cast<const void *>(it->seen.fn));
-        add_code(said, "it was armed in", call_before(it->armed_by));
+        add_code(said, "its callback is", reinterpret_cast<const void *>(watched->seen.fn));
+        add_code(said, "it was armed in", call_before(watched->armed_by));
         said.add("  and due at tick ");
-        said.add(static_cast<std::uintptr_t>(it->seen.expiry), 10);
+        said.add(static_cast<std::uintptr_t>(watched->seen.expiry), 10);
         said.add("\n");
     }
     add_code(said, "this was found in the call from", call_before(caller));
@@ -97,7 +98,7 @@ static void add_facts(base::message &said, const char *wrong, const void *runtim
 using namespace tickwheel;
 using namespace tickwheel::check;
 
-// In the place of tell.cpp.
+// Replaces the function in tell.cpp.
 void tw_port_tell(const char *broken, const void *node, unsigned state) {
     base::message said;
     said.add("tickwheel: ");

@@ -1,19 +1,19 @@
-// What a message of the checking build says beside what is wrong. See check.h.
+// The facts that a message of the checking build adds to the error. See check.h.
 #pragma once
 
 #include "base/message.hpp"
 
 namespace tickwheel::check {
 
-// A place in the code: its symbol, if the program exports it (link with -rdynamic), and in any case the
-// file and the address in it that addr2line takes. One line; nothing if `code` is null.
+// Adds one line with a place in the code: the file and the address in it that addr2line takes, and the symbol
+// if the program exports it (link with -rdynamic). Adds nothing if `code` is null.
 void add_code(base::message &said, const char *what, const void *code);
 
-// The call that returns to this address, which is one after it. Null for null.
+// An address inside the call that returns to `address`. Null for null.
 const void *call_before(const void *address);
 
-// The lines on a node: its callback, where it was armed, which call of the user's this is. `node` may be
-// null, and need not be known.
+// Adds the lines about a node: its label, its callback, the call that armed it, its tick, and the user's call
+// that found the error. `node` may be null or not in the table.
 void add_what_is_known(base::message &said, const void *node);
 
 }  // namespace tickwheel::check

@@ -1,5 +1,5 @@
-// Bringing a wheel to the present: calls callbacks with the lock released, moves timers with it held
-// for a bounded number of steps, and spends what is left of a budget on look-ahead.
+// Advancing a wheel: calls callbacks with the lock released, moves timers with the lock held for a bounded
+// number of steps, and spends the rest of the budget on look-ahead.
 #pragma once
 
 #include "api_guard.hpp"
@@ -10,21 +10,21 @@
 namespace tickwheel::core {
 namespace {
 
-// The steps that a call may still spend; and those for which the lock may still be held.
+// The number of steps that a call may still spend, and for how many of them it may still hold the lock.
 class work_budget {
   public:
     work_budget(wheel_state &wheel, std::uint32_t steps) : left(steps), wheel_(wheel) {}
 
     std::uint32_t left;
 
-    // The most steps that may be taken in one go: without a lock, all that are left.
+    // The most steps to take in one go: without a lock, all of the rest.
     std::uint32_t at_once() const {
         if (steps_per_hold == 1)
             return 1;
         return wheel_.how == locking::unlocked ? left : smaller(left, held_);
     }
 
-    // Every steps_per_hold steps, others have the lock for a moment. REQUIRES: steps <= at_once()
+    // Releases the lock for a moment every steps_per_hold steps. REQUIRES: steps <= at_once()
     TW_INLINE_IF_SMALL void spend(std::uint32_t steps = 1) TW_YIELDS(wheels_lock) {
         count(steps);
         held_ -= smaller(steps, held_);
@@ -35,7 +35,7 @@ class work_budget {
     }
 
     void count(std::uint32_t steps) {
-        if (!is_small || nodes_move)  // else no code reads `left`: there are neither budgets nor look-ahead
+        if (!is_small || nodes_move)  // otherwise no code reads `left`: without budgets and look-ahead
             left -= steps;
     }
 
@@ -44,8 +44,8 @@ class work_budget {
     std::uint32_t held_ = steps_per_hold;
 };
 
-// Calls a callback that is due. P7: no lock is held, and the node is not touched once its callback has begun,
-// as that may free it.
+// Calls the callback of a due node. P7: holds no lock, and does not touch the node once the callback has
+// begun, because the callback may free it.
 TW_INLINE_IF_SMALL inline void fire(wheel_state &wheel, tw_node &node, tw_callback *fn, void *arg)
     TW_YIELDS(wheels_lock) {
 #if TW_RUNTIME
@@ -60,7 +60,7 @@ TW_INLINE_IF_SMALL inline void fire(wheel_state &wheel, tw_node &node, tw_callba
     call_unlocked(wheel, &node, fn, arg);
 }
 
-// The caller's fires are not followed by another at once.
+// Tells the caller of fires that no other fire follows at once.
 inline void tell_of_pause([[maybe_unused]] wheel_state &wheel) TW_REQUIRES(wheels_lock) {
 #if TW_RUNTIME
     if (tw_core_caller *const caller = wheel.caller; caller != nullptr)
@@ -68,7 +68,7 @@ inline void tell_of_pause([[maybe_unused]] wheel_state &wheel) TW_REQUIRES(wheel
 #endif
 }
 
-// True if tw_interrupt or a fork has interrupted since this was asked last.
+// True if tw_interrupt or a fork has interrupted the wheel since the last call.
 inline bool take_interruption(wheel_state &wheel) {
     if (!__atomic_load_n(&wheel.interrupted, has_threads ? __ATOMIC_ACQUIRE : __ATOMIC_RELAXED))
         return false;
@@ -77,17 +77,17 @@ inline bool take_interruption(wheel_state &wheel) {
 }
 
 #if TW_RUNTIME
-// Forgets an interruption that nothing has taken. An exchange, so that the caller then reads nothing older
-// than the interruption.
+// Forgets an interruption that has stopped no advance. Uses an exchange, so that the caller then reads
+// nothing older than the interruption.
 inline void forget_interruption(wheel_state &wheel) {
     if (__atomic_load_n(&wheel.interrupted, __ATOMIC_RELAXED))
         static_cast<void>(__atomic_exchange_n(&wheel.interrupted, false, __ATOMIC_ACQUIRE));
 }
 #endif
 
-// Fires and moves until the wheel has caught up with its now. Returns false if the budget ran out
-// first, or it was interrupted. An interruption counts only where a callback would run, so that
-// tw_interrupt before an advance with nothing due is not lost.
+// Fires and moves timers until the wheel has caught up with `now`. Returns false if the budget runs out first
+// or an interruption stops it. An interruption takes effect only where a callback would run, so that an
+// advance with nothing due does not consume it.
 template <class Wheel>
 TW_INLINE_IF_SMALL inline bool catch_up(Wheel &wheel, work_budget &budget) TW_YIELDS(wheels_lock) {
     bool has_fired = false;
@@ -121,8 +121,8 @@ TW_INLINE_IF_SMALL inline bool catch_up(Wheel &wheel, work_budget &budget) TW_YI
     return true;
 }
 
-// Lowers timers ahead of time, in at most `steps` steps. Returns false if these ran out before it was known
-// that no more are left.
+// Lowers timers ahead of time, in at most `steps` steps. Returns false if the steps ran out before look-ahead
+// found nothing more to do.
 template <class Wheel> bool look_ahead(Wheel &wheel, std::uint32_t steps) TW_YIELDS(wheels_lock) {
     for (work_budget budget(wheel, steps); budget.left != 0;) {
         const std::uint32_t moved = wheel.look_ahead(budget.at_once());
@@ -140,8 +140,8 @@ TW_INLINE_IF_SMALL inline void take_share(Wheel &wheel, std::uint32_t left) TW_Y
         wheel.end_share();
 }
 
-// Tells a wheel of a tick for which it is not quiet. Only one thread advances at a time. While it does, other
-// threads arm and cancel in the gaps between two holds of the lock.
+// Advances a wheel to a tick for which it is not quiet. Only one thread advances at a time. Meanwhile other
+// threads arm and cancel whenever it releases the lock.
 template <class Wheel>
 TW_ONE_COPY int advance_with_work(tw *w, std::uint32_t budget, tick now) TW_RELEASE(wheels_lock) {
     Wheel &wheel = wheel_in<Wheel>(w);

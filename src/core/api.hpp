@@ -1,4 +1,4 @@
-// The functions of tw.h and door.h, for any kind of wheel; the headers say what they do. Each validates its
+// The functions of tw.h and door.h, for any kind of wheel; the headers document them. Each validates its
 // arguments, takes the lock and calls the wheel. c_api.cpp exports the functions of the library's wheel;
 // tests instantiate them for other shapes.
 #pragma once
@@ -17,7 +17,7 @@
 namespace tickwheel::core {
 namespace {
 
-// --- nodes by themselves, the same for every wheel --------------------------------------
+// --- nodes alone, the same for every wheel ----------------------------------------------
 
 inline int init(tw_node *node, tw_callback *fn, void *arg) {
     if (has_validation && (node == nullptr || fn == nullptr))
@@ -53,7 +53,7 @@ inline bool is_valid(const tw_core_grid &grid) {
 }
 #endif
 
-// When a node is due: as a tick, or counted from now. `never` if it is not pending on w.
+// The tick at which a node is due, or the ticks from now until then. `never` if the node is not pending on w.
 TW_ONE_COPY inline tick expiry_of(tw *w, const tw_node *node, bool from_now) {
     tick at = never;
     if (enter(w, node) == 0) {
@@ -114,7 +114,8 @@ template <class Wheel> struct api {
         return choose_from(w, &first, slack) == 0 ? first : never;
     }
 
-    // An enumerator is passed by reference until it is known to be one; see is_at_most.
+    // Takes `missed` by reference, because a caller in C may pass a value that is no enumerator; see
+    // is_at_most.
     static int arm_every(tw *w, tw_node *node, tick first, tick period, const tw_missed &missed,
                          std::uint32_t fires) {
         TW_CHECKS(to_arm(node));
@@ -151,7 +152,7 @@ template <class Wheel> struct api {
     }
 #endif
 
-    // --- changing what is pending ------------------------------------------------------
+    // --- changing pending nodes --------------------------------------------------------
 
     static int postpone(tw *w, tw_node *node, tick to) {
         return call<Wheel, change<Wheel>::postpone_node>(w, node, to);
@@ -167,7 +168,7 @@ template <class Wheel> struct api {
         if (const int error = enter(w); error != 0)
             return error;
         Wheel &wheel = wheel_of(w);
-        finish_shift(wheel);  // of another thread
+        finish_shift(wheel);  // another thread may have begun one
         wheel.begin_shift(by);
         finish_shift(wheel);
         return leave(w, 0);
@@ -193,7 +194,7 @@ template <class Wheel> struct api {
         return leave(w, 0);
     }
 
-    // --- what only a runtime has a use for -----------------------------------------------
+    // --- for the runtime only ------------------------------------------------------------
 
 #if TW_RUNTIME
     static std::uint64_t core_cancelled(tw *w, unsigned label) {
@@ -231,7 +232,7 @@ template <class Wheel> struct api {
     }
 #endif
 
-    // --- asking --------------------------------------------------------------------------
+    // --- queries -------------------------------------------------------------------------
 
     static int pending(tw *w, const tw_node *node) {
         if (!usable(node) || enter_to_read(w, locks_for_a_word) != 0)
@@ -272,7 +273,7 @@ template <class Wheel> struct api {
             const tick next = wheel_of(w).next();
             unlock(wheel_of(w));
             return next;
-        } else {  // nothing but fires asks for attention, and the earliest is known
+        } else {  // only fires need attention, and a tree knows the earliest
             tick next = never;
             return first_due(w, 1, &next) < 0 ? never : as_answer(next);
         }
@@ -325,7 +326,7 @@ template <class Wheel> struct api {
         return 0;
     }
 
-    // A callback runs between two steps of an advance, so the rest of the wheel is valid and needs no repair.
+    // A callback runs between two steps of an advance, so the rest of the wheel is valid.
     static int abandon(tw *w) {
         if (const int error = enter(w); error != 0)
             return error;
@@ -342,7 +343,7 @@ template <class Wheel> struct api {
         return leave(w, was_advancing);
     }
 
-    // Unchecked: one call takes the lock, and another releases it.
+    // Unchecked: one call takes the lock, and a later call releases it.
     static int fork(tw *w, const tw_fork_moment &moment) TW_UNCHECKED_LOCKING {
         if (!usable(w) || !is_at_most(moment, TW_FORK_CHILD))
             return -einval;
@@ -351,7 +352,7 @@ template <class Wheel> struct api {
             if (moment == TW_FORK_CHILD)
                 become_child(wheel);
             else if (guard_of(wheel) != &wheel.lock)
-                return 0;  // the wheel with the lock
+                return 0;  // the call for the wheel that has the lock takes and releases it
             else if (moment == TW_FORK_PREPARE)
                 lock(wheel);
             else
@@ -371,13 +372,13 @@ template <class Wheel> struct api {
         TW_RELEASE(wheels_lock) {
         TW_CHECKS(some(w));
         Wheel &wheel = wheel_of(w);
-        // In a tree the usual path finds just as quickly that nothing is due.
+        // A tree does not need this: its usual path finds just as quickly that nothing is due.
         if (nodes_move && !before(now, wheel.now) && wheel.pass_quietly(now))
             return leave(w, 0);
         return core::advance_with_work<Wheel>(w, budget, now);
     }
 
-    // Replaces a tick by the one to arm for in a window that begins there.
+    // Replaces *first by the tick to arm for in the window [*first, *first + slack].
     TW_ONE_COPY static int choose_from(tw *w, tick *first, tick slack) {
         int result = enter(w);
         if (result == 0)

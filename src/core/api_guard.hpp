@@ -1,5 +1,5 @@
-// The API boundary: validates the arguments of a call and holds the wheel's lock for it. Behind it
-// preconditions are asserted, not checked.
+// The API boundary: validates the arguments of a call and holds the wheel's lock during it. Code behind the
+// boundary only asserts its preconditions.
 #pragma once
 
 #include <tickwheel/port.h>
@@ -20,7 +20,7 @@ inline constexpr bool can_be_observed = true;
 inline constexpr bool can_be_observed = false;
 #endif
 
-// The word of the lock.
+// The lock's word.
 inline std::uint32_t *guard_of(wheel_state &wheel) {
 #if TW_RUNTIME
     return wheel.guard;
@@ -33,9 +33,9 @@ inline std::uint32_t *guard_of(wheel_state &wheel) {
 inline void share_lock(tw *w, tw *with) { state_in(w).guard = guard_of(state_in(with)); }
 #endif
 
-// The unlocked wheel is asked for first: it then pays for one comparison, where a second one would
-// compete with the cache misses of the call that follows.
-// Both unchecked: clang knows no ports, and a wheel without a lock counts as locked.
+// Tests for an unlocked wheel first, so that it pays for one comparison; a second one would compete with the
+// cache misses of the call that follows. Both unchecked: clang does not understand ports, and a wheel without
+// a lock counts as locked.
 TW_INLINE_IF_SMALL inline void lock(wheel_state &wheel) TW_ACQUIRE(wheels_lock) TW_UNCHECKED_LOCKING {
     if (!is_small && wheel.how == locking::unlocked)
         return;
@@ -54,7 +54,7 @@ TW_INLINE_IF_SMALL inline void unlock(wheel_state &wheel) TW_RELEASE(wheels_lock
         tw_port_unlock(guard_of(wheel));
 }
 
-// Lets others have the lock for a moment, and calls a callback meanwhile if there is one (P7).
+// Releases the lock for a moment, and meanwhile calls `fn` if it is not null (P7).
 TW_ONE_COPY inline void call_unlocked(wheel_state &wheel, tw_node *node, tw_callback *fn, void *arg)
     TW_YIELDS(wheels_lock) {
     unlock(wheel);
@@ -63,8 +63,8 @@ TW_ONE_COPY inline void call_unlocked(wheel_state &wheel, tw_node *node, tw_call
     lock(wheel);
 }
 
-// Has a tool that looks for races follow this wheel's lock, if one watches the process. The words
-// beside the wheel are hidden from it: they are atomic, or compared by the kernel.
+// If a race detector observes the process, makes it follow this wheel's lock. Hides the words of
+// wheel_sharing from it: they are atomic, or the kernel compares them.
 inline void be_observed(wheel_state &wheel) {
     if (!can_be_observed || wheel.how != locking::locked || tw_port_is_observed() == 0)
         return;
@@ -76,7 +76,7 @@ TW_INLINE_IF_SMALL inline bool usable(tw *w) {
     return !has_validation || (w != nullptr && state_in(w).self - self_of(w) <= tag_if_locked);
 }
 
-// True if w, which is not null, is valid and takes no lock. Always false where there is no room.
+// True if w is valid and takes no lock. Always false without has_room. REQUIRES: w is not null
 inline bool takes_no_lock(tw *w) { return has_room && state_in(w).self == self_of(w); }
 
 TW_INLINE_IF_SMALL inline bool usable(const tw_node *node) {
@@ -90,16 +90,17 @@ inline void set_wheel([[maybe_unused]] tw_node &node, [[maybe_unused]] const whe
 #endif
 }
 
-// True if an enumerator from a caller in C is one of 0 .. last. Copied as bytes, because loading an
-// enumerator outside of its range is undefined.
+// True if an enumerator from a caller in C is one of 0 .. last. Copies it as bytes, because loading an
+// enumerator outside its range is undefined.
 template <class Enum> bool is_at_most(const Enum &value, Enum last) {
     std::underlying_type_t<Enum> number;
     __builtin_memcpy(&number, &value, sizeof number);
     return static_cast<unsigned>(number) <= static_cast<unsigned>(last);
 }
 
-// Validates and locks w. On error returns a negative errno with the lock not held. This and the next ones are
-// unchecked inside, where clang cannot follow that the result, or `locks`, says whether the lock is held.
+// Validates and locks w. On error returns a negative errno without the lock. The bodies of this and the
+// following functions are unchecked, because clang cannot follow that the result, or `locks`, says whether
+// the lock is held.
 TW_ONE_COPY inline int enter(tw *w) TW_TRY_ACQUIRE(false, wheels_lock) TW_UNCHECKED_LOCKING {
     if (w != nullptr && takes_no_lock(w))
         return 0;
@@ -115,8 +116,8 @@ TW_ONE_COPY inline int leave(tw *w, int result) TW_RELEASE(wheels_lock) {
     return result;
 }
 
-// What `enter` is for calls that only read. On one core, where no other thread runs, a word is read at once
-// and needs no lock, and neither does a tick that is one.
+// `enter` for calls that only read. On one core without other threads, reading a word is atomic and needs no
+// lock; nor does reading a tick that is one word.
 inline constexpr bool locks_for_a_word = has_threads;
 inline constexpr bool locks_for_a_tick = has_threads || sizeof(tick) > sizeof(std::size_t);
 
@@ -152,7 +153,8 @@ TW_ONE_COPY inline int enter(tw *w, const tw_node *node) TW_TRY_ACQUIRE(false, w
     return usable(node) ? enter_usable(w, node) : -einval;
 }
 
-// Reads a tick of a wheel; `none` if the wheel is invalid, or no callback runs that the tick would be of.
+// Reads a tick of a wheel. Returns `none` if the wheel is invalid, or if the tick belongs to the running
+// callback and none runs.
 TW_ONE_COPY inline tick read(tw *w, tick wheel_state::*what, tick none) {
     if (enter_to_read(w, locks_for_a_tick) != 0)
         return none;

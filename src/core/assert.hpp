@@ -1,5 +1,5 @@
-// Stopping the program where it stands, for a broken assertion or a broken ring. Needs no C library. A
-// port that can print (TW_PORT_TELLS in port.h) first says what is broken.
+// Stops the program because of a failed assertion or a broken ring. Needs no C library. A port that can print
+// (TW_PORT_TELLS in port.h) first prints what is broken.
 #pragma once
 
 #include <tickwheel/port.h>
@@ -13,8 +13,8 @@ inline constexpr bool asserts = false;
 inline constexpr bool asserts = true;
 #endif
 
-// True if walks compare a node's links with its neighbours' before they follow them. Small processors,
-// whose port cannot print, pay for that in builds with assertions only.
+// True if walks compare a node's links with its neighbours' before they follow them. Small processors, whose
+// port cannot print, do so only in builds with assertions.
 #ifdef TW_PORT_TELLS
 inline constexpr bool links_are_checked = true;
 #else
@@ -34,8 +34,8 @@ inline constexpr bool links_are_checked = asserts;
 
 }  // namespace tickwheel::core
 
-// TW_ASSERT_OF(node, condition) names the node. What TW_ASSERT_AND_ASSUME asserts, the compiler may make use
-// of in builds without assertions.
+// TW_ASSERT_OF(node, condition) names the node. In builds without assertions, the compiler may assume the
+// condition of TW_ASSERT_AND_ASSUME.
 #ifdef NDEBUG
 #define TW_ASSERT(condition) static_cast<void>(0)
 #define TW_ASSERT_AND_ASSUME(condition) ((condition) ? static_cast<void>(0) : __builtin_unreachable())

@@ -1,4 +1,4 @@
-// A fixed set of bits that is searched a word at a time. To be used on memory that is all zero.
+// A fixed set of bits, searched a word at a time. Zeroed memory is an empty set.
 #pragma once
 
 #include <tickwheel/tw.h>
@@ -13,7 +13,7 @@ template <unsigned Size> class bitmap {
     void clear(unsigned bit) { words_[bit / word_bits] &= ~one(bit); }
     bool test(unsigned bit) const { return (words_[bit / word_bits] & one(bit)) != 0; }
 
-    // The first bit that is set in [from, to); `to` if there is none. from < to.
+    // The first set bit in [from, to); `to` if there is none. REQUIRES: from < to
     unsigned find(unsigned from, unsigned to) const {
         unsigned at = from / word_bits;
         word rest = words_[at] & (~word{0} << (from % word_bits));
@@ -26,7 +26,7 @@ template <unsigned Size> class bitmap {
         return found < to ? found : to;
     }
 
-    // The last bit that is set in [0, from]; Size if there is none.
+    // The last set bit in [0, from]; Size if there is none.
     unsigned find_last(unsigned from) const {
         unsigned at = from / word_bits;
         word rest = words_[at] & (~word{0} >> (word_bits - 1 - from % word_bits));

@@ -1,4 +1,4 @@
-// The invariants that a checker finds broken: told one by one, and counted.
+// Reports and counts the broken invariants that a checker finds.
 #pragma once
 
 #include <tickwheel/tw.h>

@@ -12,7 +12,7 @@ using namespace tickwheel::core;
 
 using library = api<library_wheel>;
 
-// tw.h counts the bytes of a wheel without knowing it, and may count a little more.
+// tw.h computes the size of a wheel without its definition, and may reserve a little too much.
 static_assert(sizeof(tw) - sizeof(library_wheel) <=
               (TW_TREE ? sizeof(std::uint64_t) : 8 * sizeof(std::size_t)));
 #if TW_TREE
@@ -173,8 +173,8 @@ void count_cancelled(tw *w, unsigned label, std::uint64_t fires) {
 }  // namespace tickwheel::core
 #endif
 
-// The plain names of functions that have longer link names, see tw.h. The first two are noexcept, as
-// compilers deduce of the originals; callbacks may throw through the others.
+// The plain names of functions that have longer link names; see tw.h. The first two are noexcept because
+// compilers deduce that for the originals; callbacks may throw through the others.
 #ifdef TW_LAYOUT_NAME
 #define TW_PLAIN_NAME(function) TW_LINKED_AS(function) __attribute__((alias(function TW_LAYOUT_NAME)))
 TW_API int tw_init_plain(tw *w, tw_tick now, unsigned flags) noexcept TW_PLAIN_NAME("tw_init");

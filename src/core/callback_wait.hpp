@@ -1,14 +1,13 @@
 // Waiting until a callback on another thread has returned (P6).
 //
-// Two events can be waited for: a callback returned, and a tw_clear got a node back from `each`. Each
-// is a counter beside the wheel. A waiter reads the counter with the lock held, announces itself in
-// `waiters`, releases the lock and sleeps in the port for as long as the counter has that value. No
-// event is missed in between, because the port compares the counter once more as it falls
-// asleep. It waits for one event and not for a batch: a oneshot that fires again meanwhile has been
-// armed since, which is not this waiter's business. The Promela model cancel_wait.pml is searched
-// exhaustively for a wake-up that is lost.
+// A thread can wait for two events: a callback returned, or `each` returned a node to tw_clear. Each event
+// has a counter in wheel_sharing. A waiter reads the counter with the lock held, announces itself in
+// `waiters`, releases the lock and sleeps in the port while the counter has that value. It misses no event in
+// between, because the port compares the counter once more before it sleeps. It waits for one event only: if
+// a one-shot timer fires again meanwhile, it was armed since, and the waiter need not wait for that. The
+// Promela model cancel_wait.pml searches exhaustively for a lost wake-up.
 //
-// Ports without threads leave all of this out.
+// Ports without threads compile none of this.
 #pragma once
 
 #include "api_guard.hpp"
@@ -17,7 +16,7 @@
 namespace tickwheel::core {
 namespace {
 
-// Counts an event and wakes those that wait for it. The store is atomic, as the kernel reads it.
+// Counts an event and wakes its waiters. The store is atomic because the kernel reads the counter.
 [[maybe_unused]] inline void announce(wheel_state &wheel, std::uint32_t &events) TW_YIELDS(wheels_lock) {
     __atomic_store_n(&events, events + 1, __ATOMIC_RELAXED);
     if (wheel.waiters != 0) {
@@ -27,7 +26,7 @@ namespace {
     }
 }
 
-// Sleeps until an event is announced.
+// Sleeps until another thread announces an event.
 [[maybe_unused]] inline void wait_for_next(wheel_state &wheel, std::uint32_t &events) TW_YIELDS(wheels_lock) {
     const std::uint32_t seen = events;
     ++wheel.waiters;
@@ -39,9 +38,9 @@ namespace {
     --wheel.waiters;
 }
 
-// True if the caller has to wait for another thread that clears the wheel and has this node with its
-// `each`. Not if the caller has the node with an `each` of its own: two threads may clear the same
-// node one after the other if it is armed in between, and would wait for each other forever.
+// True if another thread clears the wheel, its `each` has this node now, and the caller must wait for that.
+// False if an `each` of the caller's own clear has the node, too: two threads may clear the same node one
+// after the other if it is armed in between, and would wait for each other forever.
 template <class Wheel> bool is_handed_out(const Wheel &wheel, const tw_node *node) TW_REQUIRES(wheels_lock) {
     bool by_another = false;
     for (const clearing *each = wheel.first_clearing(); each != nullptr; each = each->next) {
@@ -54,8 +53,8 @@ template <class Wheel> bool is_handed_out(const Wheel &wheel, const tw_node *nod
     return by_another;
 }
 
-// Returns when no other thread is in a callback of the node, nor hands it out. A thread does not
-// wait for itself.
+// Returns when no other thread is in a callback of the node or hands it out. A thread does not wait for
+// itself.
 template <class Wheel> void wait_for_callback(Wheel &wheel, const tw_node *node) TW_YIELDS(wheels_lock) {
     if (wheel.running == node && wheel.advancer != tw_port_self())
         wait_for_next(wheel, wheel.returned);
@@ -63,7 +62,7 @@ template <class Wheel> void wait_for_callback(Wheel &wheel, const tw_node *node)
         wait_for_next(wheel, wheel.handed_back);
 }
 
-// Ends the running callback, which has returned or been left by an exception.
+// Ends the running callback, which has returned or thrown an exception.
 inline void end_callback(wheel_state &wheel) TW_YIELDS(wheels_lock) {
     wheel.running = nullptr;
     if constexpr (has_threads)

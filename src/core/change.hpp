@@ -1,7 +1,7 @@
-// The calls on one node: arm it, move it, take it off.
+// The calls that change one node: arm, move, postpone, cancel, shut down.
 //
-// A *change* is what such a call does to the node of a locked wheel. `call` is the way to a change, the same
-// for all of them: validate, lock, change, unlock.
+// A *change* is the part of such a call that needs the locked wheel. `call` does the rest, which is the same
+// for all changes: validate, lock, make the change, unlock.
 #pragma once
 
 #include "api_guard.hpp"
@@ -74,7 +74,7 @@ TW_APART_IF_FAST int call_locked(tw *w, tw_node *node, tick due) {
     return result;
 }
 
-// The same for a wheel that is known to be valid and to take its lock.
+// The same for a wheel known to be valid and to take its lock.
 template <class Wheel, change_of<Wheel> Make> int call_on_known(tw *w, tw_node *node, tick due) {
     if (!usable(node))
         return -einval;
@@ -83,8 +83,8 @@ template <class Wheel, change_of<Wheel> Make> int call_on_known(tw *w, tw_node *
     return leave(w, error != 0 ? error : Make(wheel_in<Wheel>(w), *node, due));
 }
 
-// A build for speed has a copy of this for each change; where there is room, each has the change twice. In
-// the copy for wheels without a lock nothing calls another function and returns, so it saves no registers.
+// A build for speed has a copy of this for each change; with has_room, each copy contains the change twice.
+// The path for wheels without a lock makes only tail calls, so it saves no registers.
 template <class Wheel, change_of<Wheel> Make>
 TW_INLINE_ALWAYS inline int call(tw *w, tw_node *node, tick due = 0) {
     if (!has_room || w == nullptr || !usable(node) || !takes_no_lock(w))

@@ -1,5 +1,5 @@
-// Clearing a wheel: tw_clear takes every node off and hands it to the caller's function; records stay. And
-// what becomes of a clear, and of an advance, in the child of a fork.
+// Clearing a wheel: tw_clear takes every node off and hands it to the caller's function; records stay. Also
+// ends the clears and advances of other threads in a forked child.
 #pragma once
 
 #include "advance.hpp"
@@ -9,19 +9,20 @@ namespace tickwheel::core {
 namespace {
 
 #if TW_RUNTIME
-// Finishes a shift, which another thread may have begun; in bounded holds of the lock (P8).
+// Finishes a shift, which another thread may have begun, in bounded holds of the lock (P8).
 template <class Wheel> TW_ONE_COPY void finish_shift(Wheel &wheel) TW_YIELDS(wheels_lock) {
     for (work_budget moves(wheel, TW_UNBOUNDED); wheel.shift_one();)
         moves.spend();
 }
 #endif
 
-// All nodes leave their slots in one step, which decides what is cleared: nodes armed later stay. A cleared
-// node remains pending until it is handed out; a cancel before that takes it out, and `each` does not get it.
-// A shift that is under way is finished first, because its nodes are in a ring of their own.
+// All nodes leave their slots in one step, so nodes armed later stay. A cleared node remains pending until
+// this hands it out; if it is cancelled before that, `each` does not get it. Finishes a shift first, because
+// the nodes of a shift are in a ring of their own.
 //
-// `own` records that this thread clears the wheel, and which node it hands out: so tw_wait can wait until
-// `each` has returned, and a forked child can tell this clear from those of threads that it does not have.
+// `own` records that this thread clears the wheel, and which node it hands out. So tw_wait can wait until
+// `each` has returned, and a forked child can tell this clear from the clears of threads that it does not
+// have.
 template <class Wheel>
 TW_INLINE_IF_SMALL inline void clear(Wheel &wheel, tw_callback *each, void *arg) TW_YIELDS(wheels_lock) {
 #if TW_RUNTIME
@@ -48,13 +49,13 @@ TW_INLINE_IF_SMALL inline void clear(Wheel &wheel, tw_callback *each, void *arg)
     wheel.end_clear(own);
 }
 
-// P13, in the child of a fork: of all threads only the caller's is left.
+// P13, in the child of a fork: only the calling thread exists.
 //
-// Clears, advances and walks that other threads were in never go on. The child forgets their clears, and if
-// no other clear is left the nodes still leaving are pending again, behind the other timers of their ticks.
-// Another thread's advance is over, callback included. This thread's own goes on after the fork, but
-// interrupted, as the next timers are the parent's. The lock is initialised again: its word may count waiters
-// that do not exist here.
+// The clears, advances and walks of other threads never continue. The child forgets the other threads'
+// clears, and if no clear remains, the nodes still leaving are pending again, behind the other timers of
+// their ticks. Another thread's advance is over, callback included. This thread's own advance continues after
+// the fork, but interrupted, because the next timers belong to the parent. We initialise the lock again,
+// because its word may count waiters that do not exist here.
 template <class Wheel> void become_child(Wheel &wheel) TW_REQUIRES(wheels_lock) {
 #if TW_RUNTIME
     wheel.drop_places();

@@ -1,4 +1,4 @@
-// The calls of tw_clear that are under way.
+// The tw_clear calls under way.
 #pragma once
 
 #include <tickwheel/tw.h>
@@ -10,15 +10,15 @@
 namespace tickwheel::core {
 namespace {
 
-// One of them; lives on its caller's stack.
+// One tw_clear call, on its caller's stack.
 struct clearing {
-    clearing *next;             // the one that began before it
-    std::uintptr_t thread;      // of its caller
-    const tw_node *handed_out;  // the node that is with `each`; compared, never followed
-    tw_node *top;  // of the tree of nodes that it has taken over and not handed out yet; slots: null
+    clearing *next;             // the clear that began before this one
+    std::uintptr_t thread;      // the calling thread
+    const tw_node *handed_out;  // the node that `each` has now; compared, never followed
+    tw_node *top;               // the top of the tree of nodes not handed out yet; slots: null
 };
 
-// All of a wheel, the one that began last in front.
+// The clears of a wheel, the latest first.
 class clearings {
   public:
     clearing *first() const { return first_; }
@@ -28,7 +28,7 @@ class clearings {
         first_ = &one;
     }
 
-    // On one thread, the one that began last ends first.
+    // On one thread, the clear that began last ends first.
     void remove(const clearing &one) {
         clearing **link = &first_;
         while (has_threads && *link != &one)
@@ -36,7 +36,7 @@ class clearings {
         *link = one.next;
     }
 
-    // Removes those of all threads but this one.
+    // Removes the clears of all threads but this one.
     void keep(std::uintptr_t thread) {
         clearing **link = &first_;
         while (*link != nullptr) {

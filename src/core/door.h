@@ -1,7 +1,7 @@
-/* core/door.h - what the rooms above the core use of a wheel beside tw.h. Programs do not see these
- * functions: the library hides them. For src/timers there is records.hpp as well.
+/* core/door.h - the functions of a wheel, in addition to tw.h, for the layers above the core. The library
+ * hides them from programs. src/timers also uses records.hpp.
  *
- * Conventions are those of tw.h. In C, because the tests of the core are written in C.
+ * Conventions are those of tw.h. This header is C because the tests of the core are written in C.
  */
 #ifndef TICKWHEEL_CORE_DOOR_H
 #define TICKWHEEL_CORE_DOOR_H
@@ -16,11 +16,11 @@ extern "C" {
 
 /* --- nodes ------------------------------------------------------------------------------- */
 
-/* tw_arm_at, for a wheel that is known to be valid and to take its lock. */
+/* tw_arm_at for a wheel known to be valid and to take its lock. */
 int tw_core_arm_at(struct tw *w, struct tw_node *node, tw_tick due);
 
-/* A grid whose period need not be a whole number of ticks. Its deadlines are counted in parts of a tick, and
- * each deadline rounds up to a tick by itself. */
+/* A grid whose period need not be a whole number of ticks. Deadlines are counted in parts of a tick, and each
+ * rounds up to a tick independently. */
 struct tw_core_grid {
     tw_tick first;         /* tick that the first deadline rounds up to */
     uint32_t early;        /* parts by which the first deadline lies before that tick; less than `parts` */
@@ -36,41 +36,40 @@ struct tw_core_grid {
  *   -EINVAL  also: a field is out of range, or `parts` differs from the wheel's earlier grids */
 int tw_core_arm_grid(struct tw *w, struct tw_node *node, const struct tw_core_grid *grid);
 
-/* Gives an idle node a label, a number below TW_LABELS that stays with it until tw_node_init. A wheel counts
- * by label and means nothing else by it. Returns 0.
- *   -EINVAL  also: the label is TW_LABELS or more
- *   -EBUSY   the node is pending */
+/* Gives an idle node a label, a number below TW_LABELS that it keeps until tw_node_init. A wheel uses labels
+ * only to count. Returns 0. -EINVAL  also: the label is TW_LABELS or more -EBUSY   the node is pending */
 int tw_core_label(struct tw_node *node, unsigned label);
 
-/* Returns how many fires of nodes with this label tw_cancel and tw_node_shutdown have prevented on this
- * wheel. A wheel with TW_UNLOCKED does not count them: 0. */
+/* Returns the number of fires of nodes with this label that tw_cancel and tw_node_shutdown have prevented on
+ * this wheel. 0 on a wheel with TW_UNLOCKED, which does not count them. */
 TW_MUST_CHECK uint64_t tw_core_cancelled(struct tw *w, unsigned label);
 
 /* --- fires ------------------------------------------------------------------------------- */
 
-/* A fire, as the wheel is about to make it. */
+/* A fire that the wheel is about to make. */
 struct tw_core_fire {
     struct tw_node *node;
     tw_callback *fn;
     void *arg;
-    tw_tick due;      /* the tick that the node was due at */
+    tw_tick due;      /* the tick at which the node was due */
     tw_tick overruns; /* as tw_overruns returns it */
     unsigned label;   /* as tw_core_label has set it */
 };
 
 /* Makes a fire: calls fire->fn(fire->node, fire->arg), and may do anything before and after that. The
- * callback may free the node. If `fire` is null, there is none: no fire follows the last one at once, because
- * the wheel does other things first. The wheel is locked at that moment, and must not be called. */
+ * callback may free the node. If `fire` is null, there is none: the call says that no fire follows the last
+ * one at once, because the wheel does other work first. The wheel is locked during that call, and you must
+ * not call it. */
 typedef void tw_core_caller(const struct tw_core_fire *fire, void *arg);
 
-/* Has caller(fire, arg) make the fires of a wheel from now on, to measure or trace them; null: the wheel
- * makes them itself. Call it before the wheel is used. Returns 0. */
+/* From now on caller(fire, arg) makes the fires of a wheel, to measure or trace them; if `caller` is null,
+ * the wheel makes them itself. Call it before you use the wheel. Returns 0. */
 int tw_core_set_caller(struct tw *w, tw_core_caller *caller, void *arg);
 
 /* True while a callback of a node or a record runs. For the thread that advances; takes no lock. */
 int tw_core_is_in_callback(struct tw *w);
 
-/* Forgets a tw_interrupt that has not interrupted anything. For the thread that advances; takes no lock. */
+/* Forgets a tw_interrupt that has not interrupted an advance. For the thread that advances; takes no lock. */
 void tw_core_forget_interruption(struct tw *w);
 
 /* --- the wheel ---------------------------------------------------------------------------- */
@@ -78,13 +77,13 @@ void tw_core_forget_interruption(struct tw *w);
 /* Makes a wheel use the lock of another one. Call it right after tw_init. */
 void tw_core_share_lock(struct tw *w, struct tw *with);
 
-/* Shifts everything by `by` ticks, for time that was set back or stood still: every node that is pending now,
- * the further fires of periodic nodes, and the result of tw_due in a callback that is running. Ticks are
- * capped at TW_NEVER - 1. The nodes stay pending throughout, and nodes of one tick keep their order; a node
- * that another thread arms for the same tick before this returns may fire before them. Nodes that a
- * concurrent tw_clear has not yet handed out are shifted too, stay pending, and fire behind the others of
- * their ticks. Holds the lock once for as many steps as the wheel has slots, then in short stretches as
- * tw_advance does. Returns 0. */
+/* Shifts all nodes by `by` ticks, for time that was set back or stood still: every node that is pending now,
+ * the later fires of periodic nodes, and the result of tw_due in a running callback. Ticks are capped at
+ * TW_NEVER - 1. The nodes stay pending throughout, and nodes of one tick keep their order; a node that
+ * another thread arms for the same tick before this returns may fire before them. Nodes that a concurrent
+ * tw_clear has not yet handed out are shifted, too: they stay pending, and fire behind the others of their
+ * ticks. Holds the lock once for as many steps as the wheel has slots, then in short stretches as tw_advance
+ * does. Returns 0. */
 int tw_core_shift(struct tw *w, tw_tick by);
 
 #ifdef __cplusplus

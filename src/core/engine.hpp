@@ -1,5 +1,5 @@
-// The wheel that the library is built with. The tree's nodes have fields that those of slots lack, so only
-// one of the two engines is compiled.
+// The library's wheel. The tree's nodes have fields that the nodes of slots lack, so a build has only one of
+// the two engines.
 #pragma once
 
 #include "wheel.hpp"
@@ -13,7 +13,7 @@
 namespace tickwheel::core {
 namespace {
 
-// A type of its own, because debuggers look it up by its name.
+// A separate type, because debuggers look it up by name.
 #if TW_TREE
 struct library_wheel : wheel<tree_engine> {};
 #else

@@ -1,5 +1,5 @@
-// The errno values that the API answers with, written out because <errno.h> is not a freestanding
-// header. They are the same on every platform that the library is built for; unit tests check that.
+// The errno values that the API returns, written out because <errno.h> is not a freestanding header. They are
+// the same on every supported platform; unit tests check that.
 #pragma once
 
 namespace tickwheel::core {

@@ -1,5 +1,5 @@
-// The library's settings, from config.h, as constants: ordinary conditions test them and so leave out code.
-// A library with TW_SMALL lacks some functions, and a program that calls one of these does not link.
+// The settings of config.h as constants, so that ordinary conditions leave out code. A library with TW_SMALL
+// lacks some functions; a program that calls one of them does not link.
 #pragma once
 
 #include <tickwheel/port.h>

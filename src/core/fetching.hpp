@@ -1,4 +1,4 @@
-// Fetching records into the cache before their entries' turn comes. It changes nothing.
+// Prefetches records before their entries are due. Changes nothing.
 #pragma once
 
 #include "log.hpp"
@@ -17,7 +17,7 @@ inline void fetch_lines(const log_chunk *chunk) {
         __builtin_prefetch(reinterpret_cast<const char *>(chunk) + line);
 }
 
-// To be called before an entry of a log is taken off: fetches the records of the next chunk.
+// Call before taking an entry off a log. Fetches the records of the next chunk.
 inline void fetch_behind(const log &from) {
     const log_chunk &chunk = *from.head;
     if (chunk.next != nullptr && chunk.first == 0) {
@@ -26,22 +26,21 @@ inline void fetch_behind(const log &from) {
     }
 }
 
-// To be called before an entry is moved from a log, which touches no record: fetches the next chunk line by
-// line.
+// Call before moving an entry to another log, which touches no record. Fetches the next chunk, line by line.
 inline void fetch_lines_behind(const log &from) {
     const unsigned at = from.head->first;
     if (at % 4 == 0 && from.head->next != nullptr)
         __builtin_prefetch(reinterpret_cast<const char *>(from.head->next) + at * sizeof(entry));
 }
 
-// The records of the slots of level 0 that come next. The first chunk of each busy slot is fetched for once,
-// when the cursor is `slots_ahead` busy slots before that slot; and the chunk itself some slots earlier, so
-// that it can be read then.
+// Fetches the records of the next slots of level 0. When the cursor is `slots_ahead` busy slots before a
+// slot, this fetches the records of the slot's first chunk, once. It fetches the chunk itself some slots
+// earlier, so that the chunk is in the cache by then.
 template <class Shape> class fetching {
   public:
     bool is_at(tick cursor) const { return cursor == at_; }
 
-    // To be called when the cursor has come to a slot.
+    // Call when the cursor has reached a slot.
     template <class Slots> void go_to(tick cursor, const Slots &slots) {
         at_ = cursor;
         if (fetched_ <= cursor) {
@@ -67,9 +66,9 @@ template <class Shape> class fetching {
   private:
     static constexpr unsigned slots_ahead = 4;
 
-    tick fetched_;    // up to here
-    tick at_;         // of the last go_to()
-    unsigned count_;  // busy slots ahead of the cursor that were fetched for
+    tick fetched_;    // the records up to this tick are fetched
+    tick at_;         // the cursor in the last go_to()
+    unsigned count_;  // busy slots ahead of the cursor whose records are fetched
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// How a tick is cut into digits that name a level and a slot.
+// Divides a tick into digits that select a level and a slot.
 #pragma once
 
 #include <type_traits>
@@ -9,17 +9,17 @@ namespace tickwheel::core {
 
 // A geometry: Levels levels of 2^Bits slots, and a far level beyond them.
 //
-// Read a tick as a number with digits of Bits bits. A slot of level l stands for one value of digit l,
-// so it lasts a block of 2^(Bits * l) ticks.
+// Read a tick as a number with digits of Bits bits. A slot of level l holds one value of digit l, so it lasts
+// a block of 2^(Bits * l) ticks.
 //
-// With look-ahead a level below the top needs room for two blocks of the level above: for the one
-// that runs, and for the next one, into which nodes are lowered before it opens. It has twice the
-// slots and uses one more bit of the tick. The top level has no more slots than without look-ahead;
-// they serve two rounds, so its round is half as long.
+// With look-ahead a level below the top needs room for two blocks of the level above: the running block, and
+// the next one, into which the wheel lowers nodes before it opens. So the level has twice the slots and uses
+// one more bit of the tick. The top level has no more slots than without look-ahead; they serve two rounds,
+// so its round is half as long.
 //
-// Beyond the running round slots double in length, one for each bit of the round's number: far
-// slot b lasts 2^b rounds, and holds ticks whose highest difference from the origin is bit b. So
-// no distance is too far, at the price of one slot for each bit.
+// Beyond the running round, slots double in length, one for each bit of the round's number: far slot b lasts
+// 2^b rounds, and holds ticks whose highest difference from the origin is bit b. So no distance is too far,
+// at the price of one slot per bit.
 //
 // The library has one shape (library_shape). Tests use shapes with few slots, where a few ticks reach every
 // state.
@@ -34,18 +34,18 @@ template <unsigned Bits, unsigned Levels, bool LookAhead> struct geometry {
     static constexpr unsigned near_slots = (Levels + (ahead ? top : 0)) << Bits;
     static constexpr unsigned slots = near_slots + 8 * sizeof(tick) - round_bits;
 
-    // The low digits of a tick, two rounds or more of them: all that a slot of the levels depends
-    // on. One machine word on a small processor if that holds them.
+    // The low digits of a tick, at least two rounds: enough to find a slot of the levels. Fits one machine
+    // word on a small processor if possible.
     using digits = std::conditional_t<Bits * Levels <= 31, std::uint32_t, tick>;
 
     static constexpr unsigned shift(unsigned level) { return level == far ? round_bits : Bits * level; }
     static constexpr unsigned width(unsigned level) { return 1u << (ahead && level < top ? Bits + 1 : Bits); }
     static constexpr unsigned first_slot(unsigned level) { return level * width(0); }
 
-    // The level that a slot is of.
+    // The level of a slot.
     static constexpr unsigned level_with(unsigned slot) { return slot < near_slots ? slot / width(0) : far; }
 
-    // The ticks of one slot of this level, and of one round.
+    // The length in ticks of a slot of this level, and of a round.
     static constexpr digits span(unsigned level) { return digits{1} << shift(level); }
     static constexpr digits round = digits{1} << round_bits;
 
@@ -82,15 +82,15 @@ template <unsigned Bits, unsigned Levels, bool LookAhead> struct geometry {
     }
     static constexpr unsigned far_shift(unsigned slot) { return slot - near_slots + round_bits; }
 
-    // The slot of a tick, counted from another one, which is not after it.
+    // The slot of a tick, counted from `from`. REQUIRES: `from` is not after t
     TW_ONE_COPY static constexpr unsigned slot_from(tick from, tick t) {
         const tick difference = t ^ from;
         const unsigned level = level_of(difference);
         return level == far ? far_slot(difference) : slot(level, low(t));
     }
 
-    // True if two ticks, given their xor, belong to the same stretch of time that a slot of this
-    // level stands for. If not, a node found in that slot was postponed out of it.
+    // True if two ticks, given their xor, lie in the same stretch of a slot of this level. If not, a node
+    // found in that slot was postponed out of it.
     static constexpr bool is_same_stretch(tick difference, unsigned level, unsigned slot) {
         return difference >> (level == far ? far_shift(slot) : shift(level)) == 0;
     }

@@ -1,7 +1,7 @@
-// Size against speed. A build for size (-Os) has one copy of what several functions share, and inlines
-// what is hardly larger than a call. A build for speed inlines arming into each function that arms, and
-// keeps apart what would cost the usual course of a call registers. Without optimisation nothing is inlined,
-// because coverage would count each copy by itself.
+// Size or speed. A build for size (-Os) has one copy of the code that several functions share, and inlines
+// code that is hardly larger than a call. A build for speed inlines arming into each function that arms, and
+// keeps rare code out of line where it would cost the common path registers. Without optimisation nothing is
+// inlined, because coverage would count each copy separately.
 #pragma once
 
 #include <tickwheel/tw.h>
@@ -28,7 +28,7 @@
 
 namespace tickwheel::core {
 
-// True where code may be larger only to be faster: with the engine of slots, on 64-bit processors, in a build
+// True where code may grow in order to be faster: with the engine of slots, on 64-bit processors, in a build
 // for speed.
 #if defined(__OPTIMIZE_SIZE__) || TW_TREE
 inline constexpr bool has_room = false;
@@ -40,7 +40,8 @@ constexpr bool unlikely(bool condition) { return __builtin_expect(condition, fal
 
 }  // namespace tickwheel::core
 
-// As TW_INLINE_IF_FAST, for code that only systems with the runtime have: a build for size decides by itself.
+// TW_INLINE_IF_FAST for code that only builds with the runtime have: in a build for size the compiler
+// decides.
 #if defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__)
 #define TW_INLINED __attribute__((always_inline))
 #else

@@ -1,6 +1,6 @@
-// Logs: what the slots of a wheel hold of records, the timers that the library keeps itself. A log is a queue
-// of entries in small chunks of memory, first in, first out. Entries are read and moved in sequence, and the
-// records that they stand for are not touched.
+// Logs: a slot's entries for records, the timers that the library owns. A log is a queue of entries in small
+// chunks of memory, first in, first out. The wheel reads and moves entries in sequence, and does not touch
+// their records.
 #pragma once
 
 #include <cstddef>
@@ -12,18 +12,18 @@
 
 namespace tickwheel::core {
 
-// The wheel's part of a record, zero at first. Written by the wheel alone, with its lock held.
+// The wheel's part of a record, zero at first. Only the wheel writes it, with its lock held.
 struct timing {
     tick due;             // less the wheel's offset; see record_logs
     std::uint64_t order;  // the record's place in the order of arming
     std::uint32_t stamp;
-    std::uint32_t lag;  // by how many ticks its entry stands before `due`
+    std::uint32_t lag;  // how many ticks before `due` its entry is
 };
 
-// A stamp says whether its record is armed, on which of two wheels it was armed last, and how often it was.
-// An entry has a copy, its mark, in which one more bit says whether the entry is late. The wheel is in the
-// stamp so that an entry that counts again after 2^29 armings fires no record that is armed on the other
-// wheel.
+// A stamp says whether its record is armed, on which of two wheels it was armed last, and how often. An
+// entry's mark is a copy of the stamp, with one more bit that says whether the entry is late. The stamp names
+// the wheel so that an entry that becomes current again after 2^29 armings fires no record that is armed on
+// the other wheel.
 namespace stamps {
 inline constexpr std::uint32_t late = 1, armed = 2, second_wheel = 4, one_arming = 8;
 
@@ -36,18 +36,18 @@ inline bool is_armed(const timing &of) { return (of.stamp & stamps::armed) != 0;
 
 struct seam;
 
-// Says that a record is due at a tick, or not before that tick. It is current as long as the record has the
-// same stamp; after that it is stale, and means nothing. Or it is a seam (seam.hpp).
+// Says that a record is due at a tick, or not before it. The entry is current while the record has the same
+// stamp, and stale after that: the wheel ignores it. An entry may also be a seam (seam.hpp).
 struct entry {
     union {
         timing *record;
         struct seam *seam;
     };
-    std::uint32_t low;   // the lowest bits of the tick; in an order_queue, of the record's order
+    std::uint32_t low;   // the lowest bits of the tick, or in an order_queue of the record's order
     std::uint32_t mark;  // see stamps; 0: a seam
 
     bool is_seam() const { return mark == 0; }
-    // It was placed after entries of records that were armed later.
+    // True if the entry was placed after entries of records that were armed later.
     bool is_late() const { return (mark & stamps::late) != 0; }
     bool is_current() const { return (mark ^ record->stamp) <= stamps::late; }
 };
@@ -62,7 +62,7 @@ struct log_chunk {
 
     unsigned count() const { return unsigned{end} - first; }
 
-    // Appends as many of these as there is room for. Returns their number.
+    // Appends as many of these entries as fit. Returns their number.
     unsigned fill(const entry *from, unsigned n) {
         const unsigned taken = smaller(n, size - end);
         for (unsigned i = 0; i != taken; ++i)
@@ -75,13 +75,13 @@ struct log_chunk {
 // A chunk is four cache lines.
 static_assert(sizeof(void *) != 8 || (sizeof(entry) == 16 && sizeof(log_chunk) == 256));
 
-// Chunks that no log uses. Memory is added from outside and never given back. All zero is an empty pool.
+// Chunks that no log uses. The owner adds memory, and the pool never returns it. All zero is an empty pool.
 class chunk_pool {
   public:
     // REQUIRES: memory for this many chunks, at least one
     void add(void *memory, std::size_t chunks) { blocks_ = new (memory) fresh_block{blocks_, chunks}; }
 
-    // REQUIRES: there is one; the owner adds enough beforehand (chunks_for)
+    // REQUIRES: the pool is not empty; the owner adds enough chunks beforehand (chunks_for)
     log_chunk *take() {
         log_chunk *taken = free_;
         if (taken != nullptr)
@@ -98,14 +98,14 @@ class chunk_pool {
     }
 
   private:
-    // Stands at the beginning of memory that was added and not begun.
+    // The start of a block of memory from which no chunk was taken yet.
     struct fresh_block {
         fresh_block *next;
         std::size_t chunks;
     };
 
-    // Chunks that were never used are handed out in sequence: linking a block of them when it is added
-    // would touch all of it at once (P8).
+    // Takes unused chunks of a block in sequence: linking them when the block is added would touch all of it
+    // at once (P8).
     log_chunk *take_fresh() {
         if (fresh_ == end_of_fresh_) {
             TW_ASSERT(blocks_ != nullptr);
@@ -140,8 +140,8 @@ struct log {
         to->entries[to->end++] = e;
     }
 
-    // Takes off the first entry. Returns the chunk that this has emptied and given back, to be
-    // compared and not used; or null.
+    // Takes off the first entry. If this empties a chunk, returns the freed chunk, only to compare its
+    // address; otherwise null.
     const log_chunk *pop(chunk_pool &pool) {
         log_chunk *const from = head;
         if (++from->first != from->end)
@@ -153,8 +153,8 @@ struct log {
         return from;
     }
 
-    // Takes off the last entry. If that would empty a chunk, but not the log, it does nothing and returns
-    // false: there is no way back to the chunk before.
+    // Takes off the last entry. If that would empty a chunk but not the log, does nothing and returns false,
+    // because chunks have no link to the one before.
     bool take_back(chunk_pool &pool) {
         if (tail->count() != 1) {
             --tail->end;
@@ -167,7 +167,7 @@ struct log {
         return true;
     }
 
-    // Moves all chunks of another log behind those of this one.
+    // Moves all chunks of another log behind the chunks of this one.
     void append_all(log &from) {
         if (from.is_empty())
             return;

@@ -1,4 +1,4 @@
-// The part of slot_checker.hpp for the logs of a wheel; see record_logs.hpp for the invariants.
+// The part of slot_checker.hpp that checks the logs of a wheel; see record_logs.hpp for the invariants.
 #pragma once
 
 #include "broken.hpp"
@@ -15,7 +15,8 @@ template <class Shape> class log_checker {
 
     bool exist() const { return w_.slots.records.exist(); }
 
-    // A slot that opens so far ahead of the cursor; 0: it is open. Returns true if it holds entries.
+    // Checks a slot that opens `opening` ticks after the cursor; 0: it is open. Returns true if it holds
+    // entries.
     bool check_slot(unsigned slot, tick opening) {
         const std::size_t found_before = found_ + found_seams_;
         where_ = {slot, opening, false};
@@ -33,7 +34,7 @@ template <class Shape> class log_checker {
         return found_ + found_seams_ != found_before || has_queue;
     }
 
-    // What is in no slot, and the counts. To be called last.
+    // Checks the counts, and the entries outside the slots. Call it last.
     void check_whole() {
         walk(logs().shifting, [](const entry &) {});
         check_queue();
@@ -87,7 +88,8 @@ template <class Shape> class log_checker {
         last_order_ = record.order;
     }
 
-    // Seams of a log stand in the ring in the same order, unless they were taken out of the slot.
+    // Seams of a log stand in the ring in the same order, unless a clear or a shift took them out of the
+    // slot.
     void check_seam(const seam *of) {
         expect(!where_.is_late && !is_behind_seam_,
                "a seam is followed by an entry, and late ones have none");
@@ -152,21 +154,21 @@ template <class Shape> class log_checker {
         expect(in.tail == last, "a log ends with its tail");
     }
 
-    // Returns false if the walk cannot go on.
+    // Returns false if the walk cannot continue.
     bool check_chunk(const log &in, const log_chunk &chunk, const log_chunk *last) {
         const sweep &at = logs().sweeping;
         const bool has_entries = chunk.first < chunk.end && chunk.end <= log_chunk::size;
         expect(has_entries, "a chunk holds entries");
         if (&chunk == at.at_) {
             sweeps_found_ += &in == at.in_ && last == at.before_;
-            is_behind_seam_ = false;  // what stood between two seams may have just been dropped
+            is_behind_seam_ = false;  // the sweep may have just dropped all entries between two seams
         }
         const bool is_within = last != nullptr && chunk.next != nullptr && &chunk != at.before_;
         expect(!is_within || chunk.count() == log_chunk::size || &in == &logs().shifting,
                "chunks between the first and the last are full");
         if (!has_entries)
             return false;
-        return found_ <= logs().entries;  // a log that leads in a circle would be walked forever
+        return found_ <= logs().entries;  // a circular log would never end
     }
 
     const placement<Shape> &w_;
@@ -176,7 +178,7 @@ template <class Shape> class log_checker {
         tick opening;
         bool is_late;
     } where_ = {};
-    const tw_link *in_ring_ = nullptr;  // where the last seam was found
+    const tw_link *in_ring_ = nullptr;  // the link of the last seam found
     bool is_behind_seam_ = false;
     std::uint64_t last_order_ = 0;
     std::size_t found_ = 0, found_seams_ = 0, current_ = 0;

@@ -1,4 +1,4 @@
-// How timers come down the levels as time advances, and how a shift makes all of them due later.
+// Lowers timers through the levels as time advances, and shifts all of them to later ticks.
 #pragma once
 
 #include "record_placement.hpp"
@@ -24,22 +24,22 @@ template <class Shape> class lowering : public record_placement<Shape> {
     using base::logs;
 #endif
 
-    // A walk calls this before it takes off the node that it has come to. Comparing the links fetches the
-    // next node from memory, where the walk goes next.
+    // A walk calls this before it takes off the node that it has reached. Comparing the links also fetches
+    // the next node, which the walk needs next.
     static void check_in_walk(const tw_node &node) {
         stop_if_not_pending(node);
         stop_if_broken(node.link);
     }
 
-    // --- shifting: time was set back, and everything becomes due later ----------------------
+    // --- shifting: time was set back, and all timers become due later -----------------------
 
 #if TW_RUNTIME
-    // Makes everything that is pending due `by` ticks later, one timer with each shift_one. The timers are
-    // pending all the while. Nodes that a clear has not handed out yet come behind all others of their ticks.
-    // A record that is armed or moved before the shift is over may overtake others of its tick; in a runtime
-    // the call that arms or moves waits until then. REQUIRES: no shift is under way; if there are records, no
-    // node is postponed: a postponed node would come to its tick ahead of records, which late ones would
-    // overtake (R3)
+    // Makes all pending timers due `by` ticks later, one timer per shift_one. The timers stay pending
+    // throughout. Nodes that a clear has not handed out yet go behind all others of their ticks. A record
+    // that is armed or moved before the shift is over may overtake others of its tick; in a runtime the call
+    // that arms or moves waits for the shift. REQUIRES: no shift is under way; if there are records, no node
+    // is postponed: a postponed node would reach its tick ahead of records, and late records would overtake
+    // them (R3)
     void begin_shift(tick by) {
         TW_ASSERT(!is_shifting());
         for (unsigned slot = 0; slot < Shape::slots; ++slot) {
@@ -62,7 +62,7 @@ template <class Shape> class lowering : public record_placement<Shape> {
     }
 #endif
 
-    // Shifts one timer. False if there was none left.
+    // Shifts one timer. Returns false if none was left.
     bool shift_one() {
 #if TW_RUNTIME
         if (slots.records.exist() && !logs().shifting.is_empty())
@@ -89,12 +89,11 @@ template <class Shape> class lowering : public record_placement<Shape> {
         take(node);
     }
 
-    // Lowers timers of one slot by one level, at most `most`: from the slots that have opened; or, when these
-    // are empty, from those that open within their lead. Returns the number of steps.
+    // Lowers at most `most` timers of one slot by one level: from the slots that have opened, or if they are
+    // empty from the slots that open within their lead. Returns the number of steps.
     //
-    // The levels are taken from the top down, so that a timer from a high level goes through the
-    // slots below ahead of timers armed later (W3). When the last opened slot is empty the origin
-    // follows the cursor.
+    // Goes through the levels from the top down, so that a timer from a high level passes the slots below
+    // ahead of timers armed later (W3). When the last opened slot is empty, the origin follows the cursor.
     [[gnu::noinline]] std::uint32_t lower(std::uint32_t most) {
         for (unsigned level = open_level != 0 ? open_level : Shape::far; level != 0; --level) {
             const digits until = open_level != 0 ? 0 : Shape::until_next(level, here());
@@ -110,9 +109,10 @@ template <class Shape> class lowering : public record_placement<Shape> {
         return 1;
     }
 
-    // --- what stands in a ring and is no node --------------------------------------------------
+    // --- places and seams in rings -------------------------------------------------------------
 
-    // A place goes no further than the front of its ring: the walk finds it gone, and goes on there.
+    // Drops a place that has reached the front of its ring: the walk finds it gone, and continues at the
+    // front.
     bool drop_place(tw_node &node) {
         if (unlikely(is_place(node))) {
             take_place(node);
@@ -131,7 +131,7 @@ template <class Shape> class lowering : public record_placement<Shape> {
 #endif
     }
 
-    // All rings were emptied at once, and places and seams with them.
+    // Call when all rings were emptied at once, and places and seams with them.
     void note_emptied() {
 #if TW_RUNTIME
         ++times_emptied;
@@ -140,7 +140,8 @@ template <class Shape> class lowering : public record_placement<Shape> {
 #endif
     }
 
-    // Unlinks a seam that is no longer in its slot. An empty link tells its log that it is gone.
+    // Unlinks a seam that is no longer in its slot. Its empty link tells the log that the seam has left the
+    // ring.
     bool unlink_seam(tw_node &node) {
         if (!unlikely(is_seam(node)))
             return false;
@@ -150,8 +151,8 @@ template <class Shape> class lowering : public record_placement<Shape> {
     }
 
   private:
-    // Takes the first timers, at most `most`, of the slot that opens `until` ticks after the cursor to the
-    // slots that they belong to once that has opened. Returns the number of steps: 0 if the slot is empty.
+    // Moves the first timers, at most `most`, of the slot that opens `until` ticks after the cursor to the
+    // slots where they belong once it has opened. Returns the number of steps: 0 if the slot is empty.
     [[gnu::noinline]] std::uint32_t lower_from(unsigned level, digits until, std::uint32_t most) {
         const tick opening = cursor + until;
         const unsigned slot = slot_opened_by(level, opening);
@@ -173,9 +174,9 @@ template <class Shape> class lowering : public record_placement<Shape> {
         return moved;
     }
 
-    // Takes one of these nodes there. Three cases. A node goes one level down if it belongs to the slot's
-    // stretch. From a far slot, one of a later round goes to a lower far slot, that of the highest bit in
-    // which the two rounds differ (W5). Any other node was postponed, and is placed as if armed now.
+    // Moves one node of that slot. A node in the slot's stretch goes one level down. In a far slot, a node of
+    // a later round goes to a lower far slot, that of the highest bit in which the two rounds differ (W5).
+    // Any other node was postponed, and is placed as if armed now.
     void lower_node(tw_node &node, unsigned level, unsigned slot, tick opening) {
         TW_CHECKS(kept(&node));
         const tick t = cursor + distance_to(node.expiry);
@@ -190,7 +191,7 @@ template <class Shape> class lowering : public record_placement<Shape> {
     }
 
 #if TW_RUNTIME
-    // --- logs: along each of them, and at its seams along the ring -----------------------------
+    // --- logs: along the log, and at each seam along the ring ----------------------------------
 
     std::uint32_t lower_log(unsigned level, unsigned slot, tick opening, std::uint32_t most) {
         log &from = logs().plain[slot];
@@ -217,7 +218,7 @@ template <class Shape> class lowering : public record_placement<Shape> {
         return moved;
     }
 
-    // Only the record knows the whole tick of an entry in a far slot. A stale entry is dropped instead.
+    // In a far slot only the record knows the whole tick of an entry. Drops a stale entry.
     void lower_from_far(entry e, unsigned slot, tick opening) {
         if (!e.is_current()) {
             --logs().entries;
@@ -233,13 +234,14 @@ template <class Shape> class lowering : public record_placement<Shape> {
             this->put_entry(e, slot_to_join(t));
     }
 
-    // Where the entry of an armed record belongs.
+    // The tick at which the entry of an armed record belongs.
     tick tick_of(const timing &record) const { return larger(logs().due_of(record) - record.lag, cursor); }
 
     // --- shifting ------------------------------------------------------------------------------
 
-    // Slots with higher numbers may hold later timers of the same ticks; so a seam keeps the nodes of the
-    // slots before this one ahead of its records. A seam that has left its slot would not.
+    // Slots with higher numbers may hold timers of the same ticks that were armed later, so a seam keeps the
+    // nodes of the slots before this one ahead of its records. A seam that has left its slot would not keep
+    // them, so this drops such seams first.
     void begin_shift_of_log(log &from) {
         while (!from.is_empty() && from.front().is_seam() && from.front().seam->cleared != logs().cleared)
             logs().drop_front_seam(from);
@@ -254,7 +256,7 @@ template <class Shape> class lowering : public record_placement<Shape> {
         log &from = logs().shifting;
         const entry e = from.front();
         if (e.is_seam() && e.seam->cleared + 1 == logs().cleared && !is_empty(e.seam->link)) {
-            shift_node();  // at last the seam itself
+            shift_node();  // after the nodes before the seam, the seam itself
             return true;
         }
         logs().pop(from);

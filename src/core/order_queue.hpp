@@ -1,4 +1,4 @@
-// The late entries of one slot, to be taken in the order of arming (P3), each step bounded (P8).
+// Yields the late entries of one slot in the order of arming (P3), in bounded steps (P8).
 #pragma once
 
 #include <cstdint>
@@ -8,24 +8,24 @@
 namespace tickwheel::core {
 namespace {
 
-// A radix heap that compares the records' places in the order of arming.
+// A radix heap over the records' order of arming.
 //
-// Entries are added first, all to one log. When all are there, the queue counts their orders from the least
-// (`origin_`), so that numbers from 0 on spread over the digits evenly. Read an order as a number with digits
-// of `bits` bits: an entry stands on the level of the highest digit in which its order differs from `base_`,
-// in the log that this digit of its order names. So all entries of a level are earlier than those of the
-// levels above, and a log of level 0 holds one order. When level 0 is empty, the earliest log above opens:
-// its least order becomes the base, and its entries go to lower levels. So the first entry is known once all
-// have moved once or twice, unless a sweep has removed it meanwhile. Each moves once for each digit at most,
-// and only when its turn comes.
+// The owner first adds all entries, to one log. Then the queue counts their orders from the least
+// (`origin_`), so that the numbers start at 0 and spread evenly over the digits. Read an order as a number
+// with digits of `bits` bits: an entry stands on the level of the highest digit in which its order differs
+// from `base_`, in the log with the number of that digit. So all entries of a level are earlier than the
+// entries of the levels above, and a log of level 0 holds one order. When level 0 is empty, the earliest log
+// above opens: its least order becomes the base, and its entries go to lower levels. So the first entry is
+// known once all have moved once or twice, unless a sweep removes it meanwhile. An entry moves at most once
+// per digit, and only when its turn comes.
 //
-// An entry has room for the lowest 32 bits of its order, which tell the distance from the least one as long
-// as no two orders are 2^32 apart. If some are, all orders are read from the records.
+// An entry has room for the lowest 32 bits of its order, which give the distance from the least order unless
+// two orders are 2^32 apart. In that case the queue reads all orders from the records.
 //
 // Invariants
 //   Q1  For an entry of level l and digit d, digit l of its order is d, and is the highest that differs from
 //       the base; on level 0 the order may equal the base. Exceptions: added entries that have not moved yet,
-//       entries of the open log, and stale ones if orders are read from the records.
+//       entries of the open log, and stale entries if the queue reads orders from the records.
 //   Q2  No order is before the base.
 //   Q3  A log's bit in `busy_` is set if and only if the log holds entries, and a level's bit in
 //       `busy_levels_` if and only if one of its logs does.
@@ -34,7 +34,7 @@ class order_queue {
   public:
     static constexpr unsigned batch = 8;
     static constexpr unsigned bits = 4, width = 1u << bits, levels = 64 / bits;
-    static constexpr unsigned added = levels * width;  // the log of what was added and has not moved yet
+    static constexpr unsigned added = levels * width;  // the log of added entries that have not moved yet
     static constexpr unsigned logs = added + 1;
 
     bool is_empty() const { return busy_levels_ == 0 && logs_[added].is_empty(); }
@@ -51,12 +51,13 @@ class order_queue {
         logs_[added].append(pool, e);
     }
 
-    // True if the earliest entry is known: first().
+    // True if the earliest entry is known; then first() is its log.
     bool is_first_known() const { return open_ == none && (busy_levels_ & 1) != 0; }
     log &first() { return logs_[first_of_level(0)]; }
 
-    // Returns a log. The owner takes off its first entry, as a sweep may stand there, and calls `put`. Opens
-    // the earliest log if none is open. REQUIRES: is_first_known() is false, and the queue is not empty
+    // Returns the open log, or opens the earliest one. The owner takes off its first entry, because a sweep
+    // may stand there, and passes it to `put`. REQUIRES: is_first_known() is false, and the queue is not
+    // empty
     log &to_move() {
         if (open_ == none && !logs_[added].is_empty()) {
             open_ = added;
@@ -70,7 +71,7 @@ class order_queue {
         return logs_[open_];
     }
 
-    // Puts an entry of that log where it belongs. Returns true if it may be the first soon.
+    // Puts an entry of the open log where it belongs. Returns true if it may soon be the first.
     bool put(chunk_pool &pool, const entry &e) {
         const std::uint64_t order = distance_of(e);
         const std::uint64_t crossed = order ^ base_;
@@ -86,7 +87,7 @@ class order_queue {
         return level == 0;
     }
 
-    // To be called when a log has become empty, by a move, a fire or a sweep.
+    // Call after a move, a fire or a sweep, which may have emptied a log.
     void forget_if_empty(const log &emptied) {
         if (!emptied.is_empty())
             return;
@@ -105,7 +106,7 @@ class order_queue {
         return reinterpret_cast<std::uintptr_t>(&of) - reinterpret_cast<std::uintptr_t>(logs_) < sizeof logs_;
     }
 
-    // All logs, for those who walk or sweep them. An entry only ever moves on to a log of a higher number.
+    // All logs, for walks and sweeps. An entry only moves to a log with a higher number.
     log &at(unsigned i) { return logs_[added - i]; }
     const log &at(unsigned i) const { return logs_[added - i]; }
 

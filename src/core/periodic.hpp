@@ -1,4 +1,4 @@
-// How a node fires on: once, or at which tick a periodic node is due next.
+// Computes the next tick of a periodic node.
 #pragma once
 
 #include <tickwheel/tw.h>
@@ -16,7 +16,7 @@ struct series {
     std::uint32_t fires;  // 0: without end
 };
 
-// A label shares its byte with the policy for missed fires. A wheel by itself has no labels.
+// A label shares its byte with the policy for missed fires. Only builds with the runtime have labels.
 static_assert(TW_LABELS == 1 << (8 - TW_MISSED_BITS) && TW_DELAY < 1 << TW_MISSED_BITS);
 
 inline unsigned label_of(const tw_node &node) {
@@ -30,7 +30,7 @@ inline unsigned missed_in(std::uint8_t missed_and_label) {
     return TW_RUNTIME != 0 ? missed_and_label & ((1U << TW_MISSED_BITS) - 1) : missed_and_label;
 }
 
-// A one-shot node has no period, and then nothing reads its `fires_left` and `part`.
+// A one-shot node has no period; nothing reads its `fires_left` and `part`.
 inline void make_periodic(tw_node &node, const series &next) {
     node.period = next.period;
     node.fires_left = static_cast<std::uint16_t>(next.fires);
@@ -46,8 +46,8 @@ struct quotient {
     tick rest;
 };
 
-// A processor without a division of this width divides bit by bit: the compiler's helper would
-// bring in as much code as a third of the wheel, for the rare case of missed fires.
+// A processor without division of this width divides bit by bit: the compiler's helper would add as much code
+// as a third of the wheel, for the rare case of missed fires.
 #if defined(__arm__) && !defined(__ARM_FEATURE_IDIV)
 inline constexpr bool has_division = false;
 #else
@@ -81,13 +81,13 @@ constexpr quotient divide(tick dividend, tick divisor) {
     }
 }
 
-// Sets a node that fires, or a record's schedule of the same members, to its next tick; returns false if this
-// fire is its last. *overruns is the number of due ticks in (expiry, now], or with TW_BURST of those among
-// them that will fire.
+// Sets a firing node, or a record's schedule with the same members, to its next tick. Returns false if this
+// fire is its last. *overruns is the number of due ticks in (expiry, now]; with TW_BURST it counts only the
+// ones that will fire.
 //
-// P5: the grid is expiry + n * period, and expiry only ever moves along it, so no error adds up.
-// TW_BURST takes the next point of the grid however late it is. TW_SKIP takes the first one after
-// `now`. TW_DELAY, and only if points were missed, begins a new grid at `now`.
+// P5: the grid is expiry + n * period, and expiry only moves along it, so errors do not accumulate. TW_BURST
+// takes the next point of the grid however late that is. TW_SKIP takes the first one after `now`. TW_DELAY
+// starts a new grid at `now`, but only if points were missed.
 template <class Periodic> bool set_to_next(Periodic &node, tick now, tick *overruns) {
     TW_ASSERT(node.period != 0 && may_have_passed(now, node.expiry));
     const quotient missed = divide(now - node.expiry, node.period);
@@ -113,14 +113,14 @@ template <class Periodic> bool set_to_next(Periodic &node, tick now, tick *overr
 }
 
 #if TW_RUNTIME
-// Ticks in parts, `further` parts added; saturates.
+// Converts ticks to parts and adds `further` parts; saturates.
 constexpr tick in_parts(tick ticks, tick parts, tick further) {
     return ticks > (never - further) / parts ? never : ticks * parts + further;
 }
 
-// Sets a node to the deadline `ahead` parts after tick `from`: to the tick that it rounds up to (P1),
-// and remembers by how many parts the deadline is before that tick. Returns false if there is no
-// such tick any more.
+// Sets a node to the deadline `ahead` parts after tick `from`: rounds the deadline up to a tick (P1), and
+// remembers by how many parts the deadline is before that tick. Returns false if the tick would be after the
+// last one.
 template <class Periodic> bool set_ahead(Periodic &node, tick from, tick ahead, tick parts) {
     const quotient way = divide(ahead, parts);
     const tick ticks = way.whole + (way.rest != 0 ? 1 : 0);
@@ -131,9 +131,9 @@ template <class Periodic> bool set_ahead(Periodic &node, tick from, tick ahead, 
     return true;
 }
 
-// set_to_next for a wheel that has grids: node.part says whether this node is on one.
-// P5: deadlines are exactly deadline + n * period, counted in parts. Each rounds up to a tick by
-// itself, so rounding never adds up either.
+// set_to_next for a wheel that has grids: node.part says whether this node is on one. P5: deadlines are
+// exactly deadline + n * period, counted in parts. Each rounds up to a tick independently, so rounding errors
+// do not accumulate either.
 template <class Periodic> bool set_to_next_on_grid(Periodic &node, tick parts, tick now, tick *overruns) {
     if (node.part == 0)
         return set_to_next(node, now, overruns);
@@ -158,7 +158,7 @@ template <class Periodic> bool set_to_next_on_grid(Periodic &node, tick parts, t
 }
 #endif
 
-// A node that is moved or postponed begins a grid at its new tick.
+// Starts a new grid at the node's new tick, after a move or a postponement.
 inline void begin_grid([[maybe_unused]] tw_node &node) {
 #if TW_RUNTIME
     if (node.part != 0)

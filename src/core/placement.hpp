@@ -1,4 +1,4 @@
-// Where nodes and records stand: in the slots of the wheel's levels, by their ticks.
+// Places nodes and records in the slots of the wheel's levels, by their ticks.
 #pragma once
 
 #include "clearing.hpp"
@@ -8,33 +8,34 @@
 namespace tickwheel::core {
 namespace {
 
-// A wheel lives between three ticks, origin <= cursor <= now.
+// A wheel has three ticks, origin <= cursor <= now.
 //
-// `now` is the tick of the latest advance; the cursor follows it from one busy slot to the next. Slots
-// are not counted from the cursor but from `origin`: the slot of a tick is given by the highest
-// digit in which the two differ. Most of the time origin and cursor are equal. They part while
-// slots that the cursor has opened are being emptied, one timer at a time: if the origin moved
-// first, the timers still waiting in those slots would stand where, counted from the new origin,
-// timers of a much later time belong. The origin therefore follows when they are empty.
+// `now` is the tick of the latest advance; the cursor follows it from one busy slot to the next. Slots are
+// counted from `origin`, not from the cursor: the highest digit in which a tick differs from the origin
+// selects its slot. Most of the time origin and cursor are equal. They differ while the wheel empties the
+// slots that the cursor has opened, one timer at a time: if the origin moved first, the timers still in those
+// slots would stand where, counted from the new origin, much later timers belong. So the origin follows when
+// the slots are empty.
 //
-// Invariants. slot_checker.hpp walks what a snapshot can show; the model test holds W3. A timer is a node,
+// Invariants. slot_checker.hpp checks what a snapshot can show; the model test checks W3. A timer is a node
 // or the entry of a record (record_logs.hpp).
 //
 //   W1  origin <= cursor <= now
-//   W2  A timer stands in the slot of the highest digit in which its tick differs from the
-//       origin. It may stand in that of a lower digit, if look-ahead or the opening of its slot
-//       moved it down; and, postponed, in a slot that opens earlier. So no slot opens after a
-//       timer in it is due (P4).
-//   W3  Timers of one tick that were not postponed go through the same slots, and only ever join
-//       a slot at its end. So they stay in the order they were armed in (P3).
-//   W4  open_level == 0: origin == cursor, and of all slots that have opened only the cursor's on
-//       level 0 may hold timers: those are due.
-//       open_level > 0: the cursor's slots are being emptied into the level below, from level
-//       open_level down. Timers armed meanwhile join the first of them.
-//   W5  Far look-ahead, which works on a round before it begins, moves timers to two places only:
-//       the slots that the top level has for the next round, and far slots below the one that
-//       opens with it. These far slots were empty: they belong to the lowest bits of the round's
-//       number, which are all ones just before the carry.
+//   W2  A timer stands in the slot of the highest digit in which its tick differs from the origin. It may
+//   stand in
+//       the slot of a lower digit if look-ahead or the opening of its slot moved it down, and, if postponed,
+//       in a slot that opens earlier. So no slot opens after a timer in it is due (P4).
+//   W3  Timers of one tick that were not postponed go through the same slots, and only join a slot at its
+//   end. So
+//       they stay in the order of arming (P3).
+//   W4  open_level == 0: origin == cursor, and of all opened slots only the cursor's slot on level 0 may hold
+//       timers: they are due.
+//       open_level > 0: the wheel is emptying the cursor's slots into the level below, from level open_level
+//       down. Timers armed meanwhile join the first of these slots.
+//   W5  Far look-ahead, which works on a round before it begins, moves timers to two places only: the top
+//   level's
+//       slots for the next round, and far slots below the one that opens with it. These far slots were empty:
+//       they belong to the lowest bits of the round's number, which are all ones just before the carry.
 //   W6  `count` is the number of nodes in slots, `leaving` and `shifting`: pending ones, and `places` places
 //       of walks.
 //   W7  No slot opens, and no look-ahead is due, before the tick `quiet_until` if that is in the future.
@@ -44,11 +45,11 @@ template <class Shape> struct placement : wheel_state {
     tick cursor;
     tick origin;
     tick quiet_until;            // see W7
-    digits asked_for;            // what next() last answered
+    digits asked_for;            // the last result of next()
     digits lead;                 // see begin_share
     std::uint32_t ticks_passed;  // in this advance, at most most_shares
     unsigned open_level;         // see W4
-    clearings under_way;         // if there are threads
+    clearings under_way;         // unused without threads
     tw_link leaving;             // nodes that a clear has not handed out yet
 #if TW_RUNTIME
     tw_link shifting;  // nodes to be placed `shift_by` ticks later
@@ -56,7 +57,8 @@ template <class Shape> struct placement : wheel_state {
     std::uint32_t times_emptied;  // how often all slots were emptied at once; see walk.hpp
     std::uint32_t places;         // of walks, among the nodes of `count`
 #endif
-    slots_of<Shape> slots;  // last, as it is large: small parts reach what is near with shorter instructions
+    slots_of<Shape>
+        slots;  // large, so last: small parts reach members at low offsets with shorter instructions
 
     std::size_t nodes() const {
 #if TW_RUNTIME
@@ -66,13 +68,13 @@ template <class Shape> struct placement : wheel_state {
 #endif
     }
 
-    // All that may have to move: nodes and entries.
+    // The number of nodes and entries, all of which may have to move.
     std::size_t population() const { return count + slots.records.entries(); }
 
-    // How far t is ahead of the cursor; 0 if it is not in the future.
+    // The distance from the cursor to t; 0 if t is not in the future.
     TW_ONE_COPY tick distance_to(tick t) const { return distance(cursor, t); }
 
-    // Says what the wheel does with the first node at the cursor.
+    // What the wheel does with the first node at the cursor.
     next_step look_at_node(const tw_node &first) const {
         return is_place(first) || distance_to(first.expiry) != 0 ? next_step::move : next_step::fire;
     }
@@ -80,11 +82,11 @@ template <class Shape> struct placement : wheel_state {
     digits here() const { return Shape::low(cursor); }
     unsigned cursor_slot() const { return Shape::slot(0, here()); }
 
-    // The nodes that are due, and postponed ones that would have been.
+    // The due nodes, and postponed nodes that would have been due.
     TW_ONE_COPY const tw_link &cursor_ring() const { return slots.rings[cursor_slot()]; }
 
-    // Returns the slot for a timer that is placed at this tick, which is not before the cursor. The quiet
-    // ends with the timer: at its tick if that is on level 0, and now if look-ahead may have to begin for it.
+    // The slot for a timer to place at t. Also ends the quiet for it: at t if the slot is on level 0,
+    // otherwise now, because look-ahead may have to begin. REQUIRES: t is not before the cursor
     TW_INLINE_ALWAYS unsigned slot_to_join(tick t) {
         const unsigned slot = Shape::slot_from(origin, t);
         if (slot >= Shape::width(0))
@@ -93,9 +95,9 @@ template <class Shape> struct placement : wheel_state {
             quiet_until = t;
         return slot;
     }
-    void end_quiet() { quiet_until = 0; }  // which is never in the future
+    void end_quiet() { quiet_until = 0; }  // 0 is never in the future
 
-    // Puts a node into the slot of its expiry, last among those of its tick.
+    // Puts a node into the slot of its expiry, last among the nodes of its tick.
     void place(tw_node &node) { slots.put(node, slot_to_join(cursor + distance_to(node.expiry))); }
     void take(tw_node &node) { slots.take(node); }
 
@@ -110,9 +112,9 @@ template <class Shape> struct placement : wheel_state {
 
     // How far ahead of the cursor a far slot opens. REQUIRES: origin == cursor.
     //
-    // Far slot b opens at the next tick that has bit b set and no lower bit. If the cursor has
-    // bit b itself, the next such tick lies beyond a carry out of that bit: the slot then holds
-    // what far look-ahead has sorted for the round after the carry (W5).
+    // Far slot b opens at the next tick that has bit b set and no lower bit. If the cursor has bit b set, the
+    // next such tick lies beyond a carry out of that bit: the slot then holds timers that far look-ahead has
+    // sorted for the round after the carry (W5).
     tick opening_of_far(unsigned slot) const {
         const tick bit = tick{1} << Shape::far_shift(slot);
         const tick next = (cursor | (bit - 1)) + 1;
@@ -120,11 +122,11 @@ template <class Shape> struct placement : wheel_state {
         return (is_after_carry ? next + bit : next) - cursor;
     }
 
-    // The lead into a level: how many ticks before one of its slots opens look-ahead may begin to empty
-    // it. For every level but the far one that is `near_lead`, and without look-ahead 0.
+    // The lead into a level: how many ticks before a slot of the level opens look-ahead may begin to empty
+    // it. It is `near_lead` for every level but the far one, and 0 without look-ahead.
     //
-    // A far slot may hold every timer there is, and ticks may pass faster than timers can be moved. It
-    // therefore gets at least 16 ticks for each node and each entry, up to half a round.
+    // A far slot may hold all timers of the wheel, and ticks may pass faster than look-ahead can move timers.
+    // So it gets at least 16 ticks for each node and each entry, up to half a round.
     TW_ONE_COPY digits lead_into(unsigned level, digits near_lead) const {
         if (level != Shape::far || near_lead == 0)
             return near_lead;

@@ -1,5 +1,5 @@
-// The functions of records.hpp, for any shape of wheel. c_api.cpp has those of the library's wheel; tests
-// instantiate them for other shapes.
+// The functions of records.hpp for any shape of wheel. c_api.cpp instantiates them for the library's wheel,
+// tests for other shapes.
 #pragma once
 
 #include "api_guard.hpp"

@@ -1,4 +1,4 @@
-// What the slots of one wheel hold of records: logs of entries, and how they are kept in order and short.
+// The records of one wheel: logs of entries in its slots. Keeps the logs ordered and short.
 #pragma once
 
 #include "bitmap.hpp"
@@ -16,25 +16,26 @@ namespace {
 
 #if TW_RUNTIME
 
-// Invariants. log_checker.hpp walks what a snapshot can show; the model test holds the rest.
+// Invariants. log_checker.hpp checks what a snapshot can show; the model test checks the rest.
 //
-//   R1  Each armed record has one entry that is not stale. The entry's tick is `lag` ticks before the record
-//       is due, or earlier; the cursor if it is overdue. So no record is lost (P4): at that tick it is due,
-//       or its entry moves on to where it is. A record that is not armed has none. (An entry that stays stale
-//       for 2^29 armings of its record counts again. It may take the record's place among those of its tick,
-//       and fires nothing that is not due.)
-//   R2  Entries of one tick go through the same slots, and only ever join a log at its end. So those whose
-//       records stay where they were armed are in the order of arming (P3).
-//   R3  Entries whose records were moved to a later tick move on when their own tick comes, marked as late.
-//       On level 0 they have logs of their own, and a queue puts them in order when the slot opens; what is
-//       in the queue belongs to the slot `queue_slot`. Such a move happens only if no node can stand at the
-//       new tick. So late entries fire before all nodes of their tick.
+//   R1  Each armed record has one current entry. The entry's tick is `lag` ticks before the record is due, or
+//       earlier; the cursor if it is overdue. So no record is lost (P4): at that tick the record is due, or
+//       its entry moves on to the tick where it is. A record that is not armed has no current entry. (An
+//       entry that stays stale for 2^29 armings of its record becomes current again. It may take the record's
+//       place among the records of its tick, and fires nothing that is not due.)
+//   R2  Entries of one tick go through the same slots, and only join a log at its end. So entries whose
+//   records
+//       stay where they were armed are in the order of arming (P3).
+//   R3  An entry whose record was moved to a later tick moves on when its own tick comes, marked as late. On
+//       level 0 late entries have logs of their own, and a queue puts them in order when the slot opens; the
+//       entries in the queue belong to the slot `queue_slot`. Such a move happens only if no node can stand
+//       at the new tick. So late entries fire before all nodes of their tick.
 //   R4  A seam stands in the log and in the ring of its slot; after a clear or a shift, in the log alone.
 //       Timers before the seam, in ring and log, were armed before the timers behind it. Two seams never
-//       follow each other. On each level, one slot at most has a log of seams alone: the slot that is open,
-//       or that look-ahead empties. The log where a sweep stands may break both rules.
-//   R5  `entries` is the number of entries without seams, `armed` that of records with one that is not stale.
-//       At most armed + spare of them are stale; see sweep.hpp.
+//       follow each other. On each level, at most one slot has a log with only seams: the open slot, or the
+//       slot that look-ahead empties. The log where a sweep stands may break both rules.
+//   R5  `entries` is the number of entries without seams, `armed` the number of records with a current entry.
+//       At most armed + spare entries are stale; see sweep.hpp.
 template <class Shape> struct record_logs {
     static_assert(sizeof(typename Shape::digits) == sizeof(entry::low),
                   "an entry has all digits of its tick");
@@ -42,13 +43,13 @@ template <class Shape> struct record_logs {
     static constexpr unsigned width_0 = Shape::width(0);
     static constexpr unsigned all_logs = 1 + Shape::slots + width_0 + order_queue::logs;
 
-    // Entries beyond two for each armed record.
+    // Allowed entries beyond two for each armed record.
     static constexpr std::size_t spare = 32;
 
     // See records.hpp. R5 bounds the entries. R4 bounds the seams twice: by the entries and the logs; and by
-    // twice the entries and two for each level. A chunk holds at least one of them. All chunks are
-    // full except the first and the last of a log and the one where a sweep stands; during a shift, except
-    // the first and the last of each log that there was.
+    // twice the entries and two for each level. A chunk holds at least one entry or seam. All chunks are full
+    // except the first and the last of a log and the chunk where a sweep stands; during a shift, except the
+    // first and the last of each log that existed before it.
     static constexpr std::size_t chunks_for(std::size_t records, unsigned wheels) {
         const std::size_t entries = 2 * records + wheels * spare;
         const std::size_t seams =
@@ -64,11 +65,11 @@ template <class Shape> struct record_logs {
     void *caller_arg;
 
     std::size_t entries, armed, seams;
-    std::uint64_t order;      // of the record that was armed last
-    std::uint32_t cleared;    // how often the rings were emptied at once, and seams with them
-    tick offset;              // by how many ticks the wheel is ahead of timing::due
+    std::uint64_t order;      // of the record armed last
+    std::uint32_t cleared;    // how often all rings, and seams with them, were emptied at once
+    tick offset;              // how many ticks the wheel is ahead of timing::due
     std::uint32_t wheel_bit;  // a bit of the stamps: stamps::second_wheel or 0
-    log *due_log;             // where the record stands that was said to be due
+    log *due_log;             // the log of the record that look_at_cursor() found due
 
     sweep sweeping;
     fetching<Shape> fetches;
@@ -97,7 +98,7 @@ template <class Shape> struct record_logs {
             sweeping.note_emptied(*emptied, from);
     }
 
-    // Takes a seam, which has left its log, out of its ring.
+    // Takes a seam out of its ring. REQUIRES: it has left its log
     void drop(seam &of) {
         unlink_unchecked(of.link);
         memory->give_back(of);
@@ -111,8 +112,8 @@ template <class Shape> struct record_logs {
         drop(of);
     }
 
-    // Takes off the last entry, and the seam that it leaves at the end; unless that would empty a chunk but
-    // not the log.
+    // Takes off the last entry, and a seam that is then last, unless that would empty a chunk but not the
+    // log.
     void take_back(log &from) {
         const log_chunk *last = from.tail;
         if (!from.take_back(memory->chunks))
@@ -130,8 +131,8 @@ template <class Shape> struct record_logs {
 
     // --- sweeping: see sweep.hpp ---
 
-    // The logs in the order in which they are swept: slots with high numbers first, as entries come down
-    // while the sweep goes on. Level 0 has two logs to a slot.
+    // The logs in the order of the sweep: slots with high numbers first, because entries come down during a
+    // sweep. Level 0 has two logs per slot.
     log &log_at(unsigned i) {
         if (i == 0)
             return shifting;
@@ -141,7 +142,7 @@ template <class Shape> struct record_logs {
         return i < width_0 ? late[i] : queue.at(i - width_0);
     }
 
-    // The slot of such a log. REQUIRES: i != 0
+    // The slot of log_at(i). REQUIRES: i != 0
     unsigned slot_at(unsigned i) const {
         if (i <= Shape::slots)
             return Shape::slots - i;
@@ -149,7 +150,7 @@ template <class Shape> struct record_logs {
         return i < width_0 ? i : queue_slot;
     }
 
-    // Passes logs that are empty, by the bits of their slots (L1).
+    // Skips empty logs, by the bits of their slots (L1).
     unsigned skip_to_busy(unsigned i, const bitmap<Shape::slots> &busy) const {
         constexpr unsigned first_late = 1 + Shape::slots, first_of_queue = first_late + width_0;
         if (i != 0 && i < first_late) {
@@ -163,7 +164,7 @@ template <class Shape> struct record_logs {
 };
 
 template <class Shape> struct optional_logs {
-    record_logs<Shape> *logs;  // null: there are nodes alone
+    record_logs<Shape> *logs;  // null: the wheel has only nodes
 
     record_logs<Shape> &operator*() const { return *logs; }
     record_logs<Shape> *operator->() const { return logs; }

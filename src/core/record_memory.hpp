@@ -1,4 +1,4 @@
-// The memory of logs and seams, which all wheels with one lock share.
+// The memory of logs and seams. All wheels with one lock share it.
 #pragma once
 
 #include "log.hpp"
@@ -6,7 +6,7 @@
 
 namespace tickwheel::core {
 
-// All zero is empty. Seams are cut out of chunks, when the first of them is needed, and stay seams.
+// All zero is empty. When there is no free seam, a chunk is cut into seams, which stay seams.
 class record_memory {
   public:
     static constexpr std::size_t seams_of_chunk = sizeof(log_chunk) / sizeof(seam);

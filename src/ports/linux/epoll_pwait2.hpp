@@ -1,5 +1,5 @@
-// The system call of this name, for which older C libraries, and musl's, have no function. As epoll_wait,
-// with a timeout in nanoseconds; -1 and errno.
+// The system call epoll_pwait2, for which musl and older C libraries have no function: epoll_wait with a
+// signal mask and a timeout in nanoseconds. Returns -1 and sets errno on error.
 #pragma once
 
 #include <sys/epoll.h>

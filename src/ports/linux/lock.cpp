@@ -1,19 +1,19 @@
 // The half of the Linux port that talks to the kernel: the contended lock, which spins briefly and then
 // parks on a futex, and waiting on a word. Any thread; no function changes the caller's errno.
 //
-// The uncontended path in port.h is an atomic operation to lock, and a store and a load to unlock.
-// That is cheap because there is no barrier between the store of `held` and the load of
-// `waiters`. The processor may then do the load first, and miss a waiter that announces itself in
-// between, sees the lock still held, and goes to sleep for ever.
+// The uncontended path in port.h locks with one atomic operation, and unlocks with a store and a load.
+// Unlocking is cheap because there is no barrier between the store of `held` and the load of `waiters`. But
+// the processor may then do the load first, and miss a waiter that announces itself in between, still sees
+// the lock held, and sleeps forever.
 //
-// The waiter prevents that. After it has announced itself it makes every thread of the process pass
-// a memory barrier (membarrier), and only then looks at `held` again. Take an unlock that runs at
-// the same time: if its load came before the barrier, so did its store, and the waiter finds the
-// lock free. If its load comes after the barrier, it sees the waiter and wakes it. The cost lies
-// with the rare waiter, not with every unlock. lock.pml is this protocol, searched exhaustively.
+// The waiter prevents that. After it has announced itself, it makes every thread of the process pass a memory
+// barrier (membarrier), and only then looks at `held` again. Take a concurrent unlock: if its load came
+// before the barrier, so did its store, and the waiter finds the lock free. If its load comes after the
+// barrier, it sees the waiter and wakes it. So the rare waiter pays, not every unlock. lock.pml models this
+// protocol and searches it exhaustively.
 //
-// Kernels before 4.14 have no membarrier; there a waiter sleeps a millisecond at a time. So does
-// one that finds the 16-bit count of waiters full.
+// Kernels before 4.14 have no membarrier; there a waiter sleeps for a millisecond at a time. So does a waiter
+// that finds the 16-bit count of waiters full.
 #include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
@@ -31,8 +31,8 @@ namespace {
 
 using tickwheel::base::kept_errno;
 
-// A holder that runs releases the lock within a few hundred nanoseconds. One that was preempted does
-// not, and spinning longer only keeps it off the processor.
+// A running holder releases the lock within a few hundred nanoseconds. A preempted one does not, and spinning
+// longer only keeps it off the processor.
 constexpr int spins = 100;
 
 void relax() {
@@ -45,7 +45,7 @@ void relax() {
 #endif
 }
 
-// 32-bit systems have two futex calls. This is the one that takes the timespec of this build.
+// 32-bit systems have two futex calls; this picks the one that takes the timespec of this build.
 #if defined(SYS_futex_time64) && defined(SYS_futex)
 constexpr long futex_call = sizeof(time_t) > sizeof(long) ? SYS_futex_time64 : SYS_futex;
 #elif defined(SYS_futex_time64)
@@ -86,8 +86,8 @@ bool announce(std::uint32_t *word) {
     return true;
 }
 
-// Sleeps until woken, unless the lock is free. The same load decides here and is compared by the
-// kernel, so a thread only ever sleeps on a lock that is held, and the unlock to come sees it waiting.
+// Sleeps until woken, unless the lock is free. The kernel compares the word with the same load that decides
+// here, so a thread only sleeps while the lock is held, and the coming unlock sees the waiter.
 void park(std::uint32_t *word, const timespec *at_most) {
     std::uint32_t seen = __atomic_load_n(word, __ATOMIC_RELAXED);
     if (*tw_port_held(&seen) != 0)
@@ -114,7 +114,7 @@ void tw_port_wake_waiter(std::uint32_t *word) {
     ::syscall(futex_call, word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
 }
 
-// FUTEX_WAIT_BITSET, because its deadline is absolute.
+// Uses FUTEX_WAIT_BITSET because its deadline is absolute.
 void tw_port_futex_wait(std::uint32_t *word, std::uint32_t seen, std::int64_t deadline_ns) {
     const kept_errno kept;
     const timespec deadline = {static_cast<time_t>(deadline_ns / 1'000'000'000),

@@ -1,16 +1,16 @@
-// Explains the lock of this port to tools that look for races: Helgrind, DRD, and ThreadSanitizer in
-// a program that is built with it while the library is not.
+// Explains the lock of this port to race detectors: Helgrind, DRD, and ThreadSanitizer if the program is
+// built with it and the library is not.
 //
-// These tools do not recognise the lock as one. They would report a race for every timer: between
-// what a thread writes before it arms the timer and what the callback reads, and between what the
-// callback writes and what a thread reads after waiting for it.
+// These tools do not recognise the lock. They would report a race for every timer: between the writes of a
+// thread before it arms the timer and the reads of the callback, and between the writes of the callback and
+// the reads of a thread that has waited for it.
 //
-// An observed lock tells the tool which holder came first, as the tool sees by itself for a mutex.
-// The program's own data is checked as always; only what the library orders counts as ordered.
-// Words that the library accesses atomically outside its locks are hidden from Valgrind's tools,
-// which do not know atomics.
+// An observed lock tells the tool which holder came first; for a mutex the tool finds that out by itself. The
+// tool still checks the program's own data, and treats as ordered only what the library orders. The library
+// hides the words that it accesses atomically outside its locks from Valgrind's tools, which do not
+// understand atomics.
 //
-// A process that no tool observes pays for one question when a lock is made.
+// Without a tool, this costs a process one query per lock that is initialised.
 #include <cstddef>
 #include <cstdint>
 
@@ -24,7 +24,7 @@
 #endif
 #endif
 
-// Defined by ThreadSanitizer in a program that is built with it.
+// ThreadSanitizer defines these in a program that is built with it.
 extern "C" {
 // NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp)
 __attribute__((weak)) void __tsan_acquire(void *);
@@ -36,7 +36,7 @@ namespace {
 
 // --- Valgrind ------------------------------------------------------------------------------
 
-// The numbers of its requests (valgrind.h, helgrind.h, drd.h), which it never changes.
+// The numbers of Valgrind's requests (valgrind.h, helgrind.h, drd.h), which never change.
 constexpr std::uintptr_t of_tool(char first, char second) {
     return std::uintptr_t{static_cast<unsigned char>(first)} << 24 |
            std::uintptr_t{static_cast<unsigned char>(second)} << 16;
@@ -49,8 +49,8 @@ enum request : std::uintptr_t {
     hide_from_drd = of_tool('D', 'R') + 2,
 };
 
-// Makes a request of Valgrind by a sequence of instructions that has no effect on a processor.
-// Returns 0 without Valgrind. A tool ignores requests that it does not know.
+// Sends Valgrind a request by a sequence of instructions that has no effect on a real processor. Returns 0
+// without Valgrind. A tool ignores requests that it does not know.
 std::uintptr_t ask_valgrind(request what, std::uintptr_t first = 0, std::uintptr_t second = 0) {
     const volatile std::uintptr_t question[6] = {what, first, second, 0, 0, 0};
     std::uintptr_t answer = 0;
@@ -77,7 +77,7 @@ std::uintptr_t address_of(const void *place) { return reinterpret_cast<std::uint
 
 // --- ThreadSanitizer -----------------------------------------------------------------------
 
-// A library that is itself built with ThreadSanitizer is seen through, and needs no explanation.
+// ThreadSanitizer understands the lock by itself if the library is built with it, too.
 bool has_thread_sanitizer() {
 #ifdef TW_SEEN_THROUGH
     return false;

@@ -1,6 +1,6 @@
-/* Linux port: a spinlock that parks. The word has two halves: `held`, 0 or 1, and the number of
- * threads that wait. Unlocking is a plain store and a load, half the price of an atomic exchange.
- * lock.cpp has the contended half, and says why no wake-up is lost. */
+/* Linux port: a spinlock that parks. The word has two halves: `held`, 0 or 1, and the number of waiting
+ * threads. Unlocking is a plain store and a load, half the price of an atomic exchange. lock.cpp has the
+ * contended path, and explains why no wake-up is lost. */
 #include <pthread.h>
 
 #ifdef __cplusplus
@@ -34,8 +34,8 @@ static inline tw_port_half *tw_port_waiters(uint32_t *word) { return (tw_port_ha
 
 static inline void tw_port_lock_init(uint32_t *word) { *word = 0; }
 
-/* For an atomic operation on half a word, compilers for RISC-V would call libatomic. There the lock
- * is taken by an operation on the whole word that leaves the count of waiters as it is. */
+/* Compilers for RISC-V would call libatomic for an atomic operation on half a word. There we lock with an
+ * operation on the whole word that leaves the count of waiters unchanged. */
 #if !defined(__GCC_HAVE_SYNC_COMPARE_AND_SWAP_2) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 static inline int tw_port_try_lock(uint32_t *word) {
     return (tw_port_half)__atomic_fetch_or(word, 1, __ATOMIC_ACQUIRE) == 0;

@@ -1,5 +1,5 @@
-// The last words of a program whose wheel is broken: one line to stderr, then abort. One write
-// without stdio or the heap, as their memory may be what is broken.
+// Prints one line to stderr and aborts, because the wheel is broken. A single write, without stdio or the
+// heap, because their memory may be what is broken.
 #include <cstdlib>
 
 #include "base/message.hpp"

@@ -1,4 +1,4 @@
-/* Port without a lock, for programs that use each wheel from one thread only. */
+/* Port without locks, for programs that use each wheel from one thread only. */
 #define TW_PORT_ONE_THREAD
 
 static inline void tw_port_lock_init(uint32_t *word) { *word = 0; }

@@ -57,8 +57,7 @@ template <class Shape> struct placement : wheel_state {
     std::uint32_t times_emptied;  // how often all slots were emptied at once; see walk.hpp
     std::uint32_t places;         // of walks, among the nodes of `count`
 #endif
-    slots_of<Shape>
-        slots;  // large, so last: small parts reach members at low offsets with shorter instructions
+    slots_of<Shape> slots;  // last because large: small parts reach low offsets with shorter instructions
 
     std::size_t nodes() const {
 #if TW_RUNTIME

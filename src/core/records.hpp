@@ -19,7 +19,7 @@ namespace tickwheel::core {
 // offset, as in timing::due. The wheel holds the lock; the function may release it and take it again.
 using record_caller = void(timing *due, tick present, void *arg);
 
-// --- making: no lock held ------------------------------------------------------------------
+// --- setup: no lock held -------------------------------------------------------------------
 
 // The size in bytes of the memory that begin_records needs for one wheel.
 std::size_t size_of_records();

@@ -1,8 +1,8 @@
 // The driver that also watches the user's descriptors, on the same thread.
 //
-// The kernel may end a timeout of epoll, poll or select a thousandth of the wait late. So epoll's own timeout
-// serves short waits only, and only where the kernel takes it in nanoseconds (epoll_pwait2). For longer
-// waits, and on older kernels, a timerfd in the set keeps the deadline exactly.
+// The kernel may end a timeout of epoll, poll or select late, by up to a thousandth of the wait. So we use
+// epoll's own timeout only for short waits, and only if the kernel takes it in nanoseconds (epoll_pwait2).
+// For longer waits, and on older kernels, a timerfd in the set keeps the deadline exactly.
 //
 // Threads. One thread waits, and only that thread uses the timers. Any thread may wake it and change watches.
 #include <initializer_list>

@@ -11,14 +11,14 @@ namespace tickwheel::drivers {
 
 namespace {
 
-// Newer than Linux 5.15, as in kernel_ring.hpp.
-constexpr std::uint32_t submit_all = 1u << 7;        // IORING_SETUP_SUBMIT_ALL, Linux 5.18
-constexpr std::uint32_t tell_of_work = 1u << 9;      // IORING_SETUP_TASKRUN_FLAG, 5.19
-constexpr std::uint32_t single_thread = 1u << 12;    // IORING_SETUP_SINGLE_ISSUER, 6.0
-constexpr std::uint32_t work_in_enter = 1u << 13;    // IORING_SETUP_DEFER_TASKRUN, 6.1
-constexpr std::uint32_t has_work = 1u << 2;          // IORING_SQ_TASKRUN, 5.19
-constexpr std::uint32_t knows_no_iowait = 1u << 17;  // IORING_FEAT_NO_IOWAIT, 6.15
-constexpr std::uint32_t no_iowait = 1u << 7;         // IORING_ENTER_NO_IOWAIT, 6.15
+// Constants newer than Linux 5.15, as in kernel_ring.hpp.
+constexpr std::uint32_t submit_all = 1u << 7;           // IORING_SETUP_SUBMIT_ALL, Linux 5.18
+constexpr std::uint32_t flag_work = 1u << 9;            // IORING_SETUP_TASKRUN_FLAG, 5.19
+constexpr std::uint32_t single_thread = 1u << 12;       // IORING_SETUP_SINGLE_ISSUER, 6.0
+constexpr std::uint32_t work_in_enter = 1u << 13;       // IORING_SETUP_DEFER_TASKRUN, 6.1
+constexpr std::uint32_t has_work = 1u << 2;             // IORING_SQ_TASKRUN, 5.19
+constexpr std::uint32_t supports_no_iowait = 1u << 17;  // IORING_FEAT_NO_IOWAIT, 6.15
+constexpr std::uint32_t no_iowait = 1u << 7;            // IORING_ENTER_NO_IOWAIT, 6.15
 
 int setup(io_uring_params &params) {
     return static_cast<int>(::syscall(SYS_io_uring_setup, kernel_ring::room, &params));
@@ -59,12 +59,12 @@ void publish(std::uint32_t *word, std::uint32_t value) { __atomic_store_n(word, 
 
 int kernel_ring::open() {
     io_uring_params params = {};
-    params.flags = IORING_SETUP_R_DISABLED | submit_all | tell_of_work | single_thread | work_in_enter;
+    params.flags = IORING_SETUP_R_DISABLED | submit_all | flag_work | single_thread | work_in_enter;
     const int fd = setup(params);
     if (fd < 0)
         return refusal(errno);
     fd_plus_1_ = fd + 1;
-    enter_flags_ = (params.features & knows_no_iowait) != 0 ? no_iowait : 0;
+    enter_flags_ = (params.features & supports_no_iowait) != 0 ? no_iowait : 0;
     if (const int error = map(params); error != 0) {
         close();
         return error;

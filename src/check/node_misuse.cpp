@@ -60,7 +60,7 @@ namespace {
     std::abort();
 }
 
-// --- memory that may have gone --------------------------------------------------------------------
+// --- memory that may be gone ----------------------------------------------------------------------
 
 bool is_poisoned(const void *from, std::size_t size) {
     return __asan_region_is_poisoned != nullptr &&

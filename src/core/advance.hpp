@@ -61,7 +61,7 @@ TW_INLINE_IF_SMALL inline void fire(wheel_state &wheel, tw_node &node, tw_callba
 }
 
 // Tells the caller of fires that no other fire follows at once.
-inline void tell_of_pause([[maybe_unused]] wheel_state &wheel) TW_REQUIRES(wheels_lock) {
+inline void announce_pause([[maybe_unused]] wheel_state &wheel) TW_REQUIRES(wheels_lock) {
 #if TW_RUNTIME
     if (tw_core_caller *const caller = wheel.caller; caller != nullptr)
         caller(nullptr, wheel.caller_arg);
@@ -94,7 +94,7 @@ TW_INLINE_IF_SMALL inline bool catch_up(Wheel &wheel, work_budget &budget) TW_YI
     next_step next = next_step::none;
     while ((next = wheel.look()) != next_step::none) {
         if (has_fired && next == next_step::move)
-            tell_of_pause(wheel);
+            announce_pause(wheel);
         has_fired = false;
         if (!is_small && budget.left == 0)
             return false;
@@ -117,7 +117,7 @@ TW_INLINE_IF_SMALL inline bool catch_up(Wheel &wheel, work_budget &budget) TW_YI
         }
     }
     if (has_fired)
-        tell_of_pause(wheel);
+        announce_pause(wheel);
     return true;
 }
 

@@ -52,13 +52,12 @@ template <class Shape> struct placement : wheel_state {
     clearings under_way;         // unused without threads
     tw_link leaving;             // nodes that a clear has not handed out yet
 #if TW_RUNTIME
-    tw_link shifting;  // nodes to be placed `shift_by` ticks later
+    tw_link shifting;  // nodes to place `shift_by` ticks later
     tick shift_by;
     std::uint32_t times_emptied;  // how often all slots were emptied at once; see walk.hpp
     std::uint32_t places;         // of walks, among the nodes of `count`
 #endif
-    slots_of<Shape>
-        slots;  // large, so last: small parts reach members at low offsets with shorter instructions
+    slots_of<Shape> slots;  // last because large: small parts reach low offsets with shorter instructions
 
     std::size_t nodes() const {
 #if TW_RUNTIME

@@ -1,5 +1,5 @@
-// The records of a wheel: how their entries are placed, dropped, put in order and found to be due. See
-// record_logs.hpp for the invariants, and seam.hpp for how records and nodes keep one order.
+// The records of a wheel: places, drops and orders their entries, and finds the due ones. See record_logs.hpp
+// for the invariants, and seam.hpp for how records and nodes keep one order.
 #pragma once
 
 #include "placement.hpp"
@@ -19,19 +19,19 @@ template <class Shape> class record_placement : public placement<Shape> {
   public:
     record_logs<Shape> &logs() const { return *slots.records; }
 
-    // To be called once, before all that follows.
+    // Call once, before the other functions.
     void begin_records(record_logs<Shape> &zeroed) { slots.records.logs = &zeroed; }
 
     // --- arming: see records.hpp ---------------------------------------------------------------
 
     TW_INLINED void arm_record(timing &record, tick to) {
         ++logs().armed;
-        place_anew(record, to);
+        place_with_new_entry(record, to);
     }
 
     // A move to a tick later than the entry's touches only the record, unless `lag` overflows, a node may
-    // stand at the new tick (R3), or the entry is at the cursor: there the queue may already hold it, by the
-    // record's former order.
+    // stand at the new tick (R3), or the entry is at the cursor, where the queue may already hold it by the
+    // record's old order.
     TW_INLINED void move_record(timing &record, tick to) {
         const tick of_entry = record.due - record.lag;
         if (to > of_entry && to - of_entry <= UINT32_MAX && of_entry + logs().offset > cursor &&
@@ -42,7 +42,7 @@ template <class Shape> class record_placement : public placement<Shape> {
             return;
         }
         drop_entry(record);
-        place_anew(record, to);
+        place_with_new_entry(record, to);
         slots.sweep_if_crowded();
     }
 
@@ -52,7 +52,7 @@ template <class Shape> class record_placement : public placement<Shape> {
         slots.sweep_if_crowded();
     }
 
-    // Takes the record that is due off the wheel. REQUIRES: look_at_cursor() has just said so
+    // Takes the due record off the wheel. REQUIRES: look_at_cursor() has just found it
     timing &take_due_record() {
         record_logs<Shape> &all = logs();
         log &from = *all.due_log;
@@ -75,7 +75,7 @@ template <class Shape> class record_placement : public placement<Shape> {
   protected:
     // --- placing -------------------------------------------------------------------------------
 
-    TW_INLINED void place_anew(timing &record, tick to) {
+    TW_INLINED void place_with_new_entry(timing &record, tick to) {
         record_logs<Shape> &all = logs();
         record.due = to;
         record.order = ++all.order;
@@ -103,8 +103,8 @@ template <class Shape> class record_placement : public placement<Shape> {
         all.plain[slot].append(all.memory->chunks, e);
     }
 
-    // Called before a record joins a slot that has nodes. If the ring does not end with a seam, puts one at
-    // the end of ring and log, or moves one there that ends the log.
+    // Call before a record joins a slot that has nodes. If the ring does not end with a seam, puts one at the
+    // end of ring and log; a seam that already ends the log moves to the end of the ring.
     [[gnu::noinline]] void join(tw_link &ring, log &in) {
         record_logs<Shape> &all = logs();
         stop_if_last_broken(ring);
@@ -125,8 +125,9 @@ template <class Shape> class record_placement : public placement<Shape> {
         in.append(all.memory->chunks, e);
     }
 
-    // False if no node stands at t, a tick after the cursor. If some nodes of t were lowered, others may be
-    // in slots counted from the origin, the cursor or the next round, and below.
+    // False if no node stands at t. If some nodes of t were lowered, others may be in slots counted from the
+    // origin, the cursor or the next round, and in the slots of t on lower levels. REQUIRES: t is after the
+    // cursor
     bool may_hold_nodes_at(tick t) const {
         if (this->count == 0)
             return false;
@@ -148,8 +149,9 @@ template <class Shape> class record_placement : public placement<Shape> {
 
     // --- dropping ------------------------------------------------------------------------------
 
-    // Makes the entry of a record stale; or takes it back if it is the last of its log, so that starting and
-    // stopping in turn leaves nothing behind. The last may also be an older one of the record, stale already.
+    // Makes the entry of a record stale, or takes it back if it is the last of its log, so that starting and
+    // stopping in turn leaves no stale entries. The last entry may also be an older one of the record,
+    // already stale.
     TW_INLINED void drop_entry(timing &record) {
         record_logs<Shape> &all = logs();
         const unsigned slot = Shape::slot_from(origin, larger(all.due_of(record) - record.lag, cursor));
@@ -162,7 +164,8 @@ template <class Shape> class record_placement : public placement<Shape> {
         record.stamp &= ~stamps::armed;
     }
 
-    // Take off the first entry of one of the cursor's logs: for good; or to place it elsewhere.
+    // Take off the first entry of one of the cursor's logs: drop_front drops it, pop is for placing it
+    // elsewhere.
     void drop_front(log &from) {
         --logs().entries;
         pop(from);
@@ -178,8 +181,8 @@ template <class Shape> class record_placement : public placement<Shape> {
 
     // --- the slot at the cursor ----------------------------------------------------------------
 
-    // Looks at the front of the cursor's slot, which has its bit set: a node or a record fires, or something
-    // moves (clean_cursor).
+    // Looks at the front of the cursor's slot, which has its bit set: a node or a record fires, or
+    // clean_cursor has something to move.
     next_step look_at_cursor() {
         record_logs<Shape> &all = logs();
         const unsigned slot = cursor_slot();
@@ -191,7 +194,7 @@ template <class Shape> class record_placement : public placement<Shape> {
         return look_at_entry(plain);
     }
 
-    // True if an entry is a seam that has nodes before it in the ring.
+    // True if an entry is a seam with nodes before it in the ring.
     bool has_nodes_before(const entry &e, unsigned slot) const {
         return e.is_seam() && e.seam->cleared == logs().cleared && slots.rings[slot].next != &e.seam->link;
     }
@@ -204,7 +207,7 @@ template <class Shape> class record_placement : public placement<Shape> {
         return next_step::fire_record;
     }
 
-    // Late entries are put in order first, and then taken in turn with the others. They come before all nodes
+    // First puts the late entries in order, then merges them with the others. They come before all nodes
     // (R3).
     next_step look_at_late(unsigned slot) {
         record_logs<Shape> &all = logs();
@@ -223,8 +226,8 @@ template <class Shape> class record_placement : public placement<Shape> {
         return next_step::fire_record;
     }
 
-    // Moves what look_at_cursor() has found, at most `most` entries, unless that is a node. Returns the
-    // number of steps.
+    // Moves the entries that look_at_cursor() has found, at most `most`. Returns the number of steps: 0 if it
+    // found a node.
     std::uint32_t clean_cursor(std::uint32_t most) {
         if (!slots.records.exist())
             return 0;
@@ -243,8 +246,8 @@ template <class Shape> class record_placement : public placement<Shape> {
         return moved;
     }
 
-    // A stale entry is dropped, and so is a seam. An entry whose record was moved on goes where that is due,
-    // as a late one.
+    // Drops a stale entry or a seam. An entry whose record was moved goes to the record's tick, marked as
+    // late.
     void clean_front(log &from) {
         record_logs<Shape> &all = logs();
         entry e = from.front();
@@ -264,7 +267,7 @@ template <class Shape> class record_placement : public placement<Shape> {
         }
     }
 
-    // Some steps towards knowing the earliest of the late entries. Returns their number.
+    // Takes some steps towards finding the earliest late entry. Returns their number.
     std::uint32_t bring_in_order(unsigned slot, std::uint32_t most) {
         record_logs<Shape> &all = logs();
         if (!all.late[slot].is_empty())
@@ -275,8 +278,8 @@ template <class Shape> class record_placement : public placement<Shape> {
         return 1;
     }
 
-    // Reads the order of the next late entries from their records, and leaves out those that are stale or
-    // not due here.
+    // Adds the next late entries to the queue, with the orders of their records. Leaves out entries that are
+    // stale or not due here.
     std::uint32_t add_some(log &late, unsigned slot, std::uint32_t most) {
         record_logs<Shape> &all = logs();
         std::uint32_t looks = 0;
@@ -293,7 +296,7 @@ template <class Shape> class record_placement : public placement<Shape> {
         return looks;
     }
 
-    // Fetches the records of entries that may soon come first.
+    // Moves some entries in the queue, and fetches the records of entries that may soon be first.
     std::uint32_t move_some_in_queue(std::uint32_t most) {
         record_logs<Shape> &all = logs();
         log &from = all.queue.to_move();

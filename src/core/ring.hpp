@@ -1,12 +1,11 @@
-// Doubly linked rings of nodes. A ring is a tw_link that is its head: head.next is
-// the first member, head.prev the last, and an empty ring points at itself.
+// Doubly linked rings of nodes. A ring is represented by its head, a tw_link: head.next is the first member,
+// head.prev the last, and the head of an empty ring points at itself.
 //
-// Nodes belong to the user, who may by mistake free, copy or initialise one that is in a ring. A
-// ring with such a node leads nowhere, and the program would crash far from its error. So where
-// links_are_checked, a walk follows no link before it agrees with its neighbour, and who appends
-// compares the links that are joined; if they disagree, the program stops and names the broken node.
-// A node that is taken out singly is not compared: see slots_of::take. Coverage does not count
-// branches of lines that name TW_ASSERT.
+// Nodes belong to the user, who may by mistake free, copy or initialise a node in a ring. The links of such a
+// node lead anywhere, and the program would crash far from its error. So if links_are_checked, a walk
+// compares each link with its neighbour before it follows it, and an append compares the links that it joins;
+// if they disagree, the program stops and names the broken node. Taking out a single node compares nothing:
+// see slots_of::take. Coverage does not count branches of lines that name TW_ASSERT.
 #pragma once
 
 #include <tickwheel/tw.h>
@@ -24,8 +23,8 @@ static_assert(offsetof(tw_node, link) == 0);
 inline tw_node &node_of(tw_link &link) { return reinterpret_cast<tw_node &>(link); }
 inline const tw_node &node_of(const tw_link &link) { return reinterpret_cast<const tw_node &>(link); }
 
-// Two things other than nodes of the user stand in rings, and their states tell them apart: the place of a
-// walk (walk.hpp), a node that never fires; and a seam (seam.hpp), which has only the first fields of a node.
+// Rings contain two things besides the user's nodes, recognised by their states: the place of a walk
+// (walk.hpp), a node that never fires; and a seam (seam.hpp), which has only the first fields of a node.
 inline constexpr std::uint8_t place_state = TW_SHUT + 1, seam_state = TW_SHUT + 2;
 
 inline bool is_place(const tw_node &node) { return TW_RUNTIME != 0 && node.state == place_state; }
@@ -40,8 +39,8 @@ inline void make_empty(tw_link &ring) { ring.next = ring.prev = &ring; }
          &node_of(broken));
 }
 
-// Finds the broken one among a link and its neighbours: a link that both neighbours contradict is
-// broken itself, else it is the neighbour that disagrees.
+// Finds the broken one among a link and its neighbours: if both neighbours contradict the link, it is broken
+// itself, otherwise the neighbour that disagrees is.
 [[noreturn, gnu::cold, gnu::noinline]] inline void stop_near(const tw_link &link) {
     const bool behind_agrees = link.next->prev == &link;
     const bool before_agrees = link.prev->next == &link;
@@ -50,7 +49,7 @@ inline void make_empty(tw_link &ring) { ring.next = ring.prev = &ring; }
     stop_at(behind_agrees ? *link.prev : *link.next);
 }
 
-// A node on a ring is pending, unless the program has initialised it again or reused its memory.
+// A node in a ring is pending unless the program has initialised it again or reused its memory.
 inline void stop_if_not_pending(const tw_node &node) {
     if (unlikely(links_are_checked && node.state != TW_PENDING))  // as TW_ASSERT
         stop_at(node.link);
@@ -65,7 +64,7 @@ inline void stop_if_broken(const tw_link &link) {
         stop_near(link);
 }
 
-// The link after another, checked, for walking a ring.
+// The next link, checked, for walking a ring.
 inline tw_link &behind(const tw_link &link) {
     if (unlikely(links_are_checked && link.next->prev != &link))  // as TW_ASSERT
         stop_at(*link.next);
@@ -101,23 +100,23 @@ inline void unlink(tw_link &link) {
 
 inline bool is_empty(const tw_link &ring) { return ring.next == &ring; }
 
-// As `behind`, for the link before another.
+// The previous link, checked like `behind`.
 inline tw_link &preceding(const tw_link &link) {
     if (unlikely(links_are_checked && link.prev->next != &link))  // as TW_ASSERT
         stop_at(*link.prev);
     return *link.prev;
 }
 
-// A walk from the end of a ring towards its front, while members leave there one after the other. Each
-// of them has to come from memory before the address of the next is known; the walk has another one
-// come meanwhile, so that half of them are in the cache when their turn comes.
+// Prefetches from the end of a ring towards its front, while members leave at the front one after the other.
+// The address of the next member is unknown until the current one arrives from memory; meanwhile this walk
+// fetches another member, so that half of them are in the cache when their turn comes.
 //
-// The walk must not outlast a hold of the lock, because only the first member may leave during it.
+// The walk must end before the lock is released, because only the first member may leave during it.
 class back_walk {
   public:
     explicit back_walk(const tw_link &ring) : at_(&ring) {}
 
-    // Goes on by one member, and ends at `first`, which leaves next.
+    // Moves on by one member, and ends at `first`, which leaves next.
     void touch_next(const tw_link &first) {
         if (!has_room || at_ == nullptr)
             return;
@@ -128,10 +127,10 @@ class back_walk {
     }
 
   private:
-    const tw_link *at_;  // null: it has ended
+    const tw_link *at_;  // null: the walk has ended
 };
 
-// Moves all members of `from`, in their order, behind those of `ring`.
+// Moves all members of `from`, in their order, behind the members of `ring`.
 inline void append_all(tw_link &ring, tw_link &from) {
     if (is_empty(from))
         return;

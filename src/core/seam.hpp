@@ -1,14 +1,13 @@
 // Seams: how nodes and records of one slot keep one order (P3).
 //
-// A slot has a ring of nodes and a log of records. Each by itself is in the order of arming. Where a record
-// joins a slot that ends with a node, a seam goes to the end of both, the ring and the log, before the
-// record:
+// A slot has a ring of nodes and a log of records, each in the order of arming. When a record joins a slot
+// that ends with a node, a seam goes to the end of both ring and log, before the record:
 //
 //     ring   n1 n2 | n3             order of arming: r1 n1 n2 r2 r3 n3
 //     log    r1    | r2 r3
 //
 // To empty the slot, the wheel goes along the log. At each seam it first goes along the ring up to the same
-// seam; at the end of the log, to the end of the ring. A slot with one kind alone needs no seam.
+// seam; at the end of the log, to the end of the ring. A slot with only nodes or only records needs no seam.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +18,7 @@ namespace tickwheel::core {
 
 struct seam {
     tw_link link;
-    std::uint32_t
-        cleared;  // record_logs::cleared when it was put; if that is more now, the seam has left its slot
+    std::uint32_t cleared;  // record_logs::cleared when put; if that has grown, the seam has left its slot
     std::uint8_t unused[offsetof(tw_node, state) - sizeof(tw_link) - sizeof(std::uint32_t)];
     std::uint8_t state;  // seam_state
 

@@ -1,5 +1,4 @@
-// The search for the earliest tick that matters: at which a slot opens, look-ahead has to begin, or a timer
-// is due. Reads only.
+// Searches for the earliest tick at which a slot opens, look-ahead must begin, or a timer is due. Only reads.
 #pragma once
 
 #include "placement.hpp"
@@ -9,10 +8,10 @@ namespace {
 
 // One search, from the cursor outwards. Distances are counted from the cursor.
 //
-// A slot says only that its timers are not due before it opens; to tell when they are, the search has to look
-// at them. That is worth it for a few timers and too much for many (P8), so the search has a number of looks
-// to spend. When they are spent it answers with the opening of the slot, or with the tick at which look-ahead
-// into it has to begin: which is never too late, only sometimes too early.
+// A slot only guarantees that its timers are not due before it opens; to find their ticks, the search must
+// look at them. That is worth it for a few timers and too much for many (P8), so the search has a limited
+// number of looks. When it has spent them, it returns the tick at which the slot opens or look-ahead into it
+// must begin, which is never too late, but may be too early.
 template <class Shape> class search {
     using digits = typename Shape::digits;
 
@@ -21,16 +20,17 @@ template <class Shape> class search {
     search(const placement<Shape> &at, std::uint32_t looks, digits near_lead, tick limit = never)
         : best_(limit), at_(at), looks_(looks), near_lead_(near_lead) {}
 
-    // From now on the search is for a tick to go to, and no slot with timers in it may be passed over: of one
-    // whose nodes were all postponed, or with entries of records, the opening counts.
+    // From now on the search is for a tick to go to, and must not pass a slot with timers: if all its nodes
+    // were postponed, or it has entries of records, its opening counts.
     void for_opening() { for_opening_ = true; }
 
-    // Whether the answer is the exact tick of a timer.
+    // True if the result is the exact tick of a timer.
     bool is_exact() const { return is_exact_; }
 
-    // Walks the levels upwards, behind the cursor's slot, and returns the earliest tick, at most `limit`.
-    // Slots of one level open in order, and everything on a higher level opens after the end of the block
-    // below it, so the walk ends as soon as the best answer lies before what is left.
+    // Searches the slots behind the cursor's, from the lowest level up, and returns the distance to the
+    // earliest tick, at most `limit`. Slots of one level open in order, and the slots of a higher level open
+    // after the end of the block below it, so the search ends as soon as the best result lies before all
+    // remaining slots.
     tick run() {
         const digits here = at_.here();
         for (unsigned level = 0; level <= Shape::top; ++level) {
@@ -83,13 +83,13 @@ template <class Shape> class search {
         if (slot >= Shape::width(0))
             return;
         look_into_log(logs, logs.late[slot], slot, opening);
-        if (slot == logs.queue_slot && !logs.queue.is_empty()) {  // nearly all of them are due
+        if (slot == logs.queue_slot && !logs.queue.is_empty()) {  // nearly all of its entries are due
             is_exact_ = false;
             consider(opening);
         }
     }
 
-    // A slot with entries must be opened, even if all of them are stale.
+    // A slot with entries must open, even if all of them are stale.
     void look_into_log(const record_logs<Shape> &logs, const log &in, unsigned slot, tick opening) {
         for (const log_chunk *chunk = in.head; chunk != nullptr && best_ > opening; chunk = chunk->next)
             for (unsigned i = chunk->first; i != chunk->end && best_ > opening; ++i) {
@@ -108,8 +108,8 @@ template <class Shape> class search {
     }
 #endif
 
-    // Far slots do not open in the order of their numbers, and the one that opens with the next
-    // round may be empty; all busy ones are looked at, of which there are at most a few dozen.
+    // Far slots do not open in the order of their numbers, and the one that opens with the next round may be
+    // empty. So this looks into all busy far slots, at most a few dozen.
     void run_far() {
         const unsigned next = at_.next_far();
         look_into(next, at_.next_round() - at_.cursor);
@@ -124,8 +124,7 @@ template <class Shape> class search {
 
     void consider(tick distance) { best_ = smaller(best_, distance); }
 
-    // How far away the tick is at which something has to be done about a slot: look-ahead into it begins, or
-    // it opens.
+    // The distance to the tick at which a slot needs work: look-ahead into it begins, or it opens.
     tick attention(unsigned slot, tick opening) const {
         if (!Shape::ahead || near_lead_ == 0 || slot < Shape::width(0))
             return opening;

@@ -1,5 +1,5 @@
-// Walks a whole wheel and reports each invariant that does not hold; see slots.hpp, placement.hpp and
-// record_logs.hpp. For tests and for programs that suspect their memory.
+// Walks a whole wheel and reports each broken invariant; see slots.hpp, placement.hpp and record_logs.hpp.
+// For tests, and for programs that suspect memory corruption.
 #pragma once
 
 #include "api_guard.hpp"
@@ -92,7 +92,7 @@ template <class Shape> class slot_checker : private broken_invariants {
         return is_busy;
     }
 
-    // One ring: its links, and each of its nodes. `where` is null for a ring that is no slot.
+    // Checks the links and the nodes of a ring. `where` is null for a ring outside the slots.
     void check_ring(const tw_link &ring, const slot_opening *where) {
         const tw_link *last = &ring;
         for (const tw_link *link = ring.next; link != &ring; link = link->next) {

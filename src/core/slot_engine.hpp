@@ -1,7 +1,7 @@
-// The engine of levels and slots: where timers stand, how they come down as time advances, what is next.
+// The engine of levels and slots: places timers, lowers them as time advances, and finds the next one.
 //
-// Every member moves at most one timer, or as many as it is told, so that callers can release their lock
-// between two steps (P8).
+// Every member moves at most one timer, or as many as its argument permits, so that callers can release their
+// lock between two steps (P8).
 #pragma once
 
 #include "bounds.hpp"
@@ -30,7 +30,7 @@ template <class Shape> class slot_engine : public lowering<Shape> {
     using shape = Shape;
     using base::count, base::nodes, base::now, base::place, base::shift_one, base::take;
 
-    // To be called on memory that is all zero.
+    // REQUIRES: zeroed memory
     void init() {
         make_empty(leaving);
         slots.init();
@@ -39,12 +39,12 @@ template <class Shape> class slot_engine : public lowering<Shape> {
 #endif
     }
 
-    // Takes everything to this tick, with nothing to do on the way.
+    // Moves all three ticks to t. REQUIRES: there is nothing to do up to t
     void go_to(tick t) { now = cursor = origin = t; }
 
     std::size_t timers() const { return nodes() + slots.records.armed(); }
 
-    // --- clearing: all nodes are taken off their slots at once, and leave one by one --------
+    // --- clearing: all nodes leave their slots at once, and the wheel one by one -----------
 
     void begin_clear(clearing &own) {
         if (has_threads)
@@ -53,11 +53,11 @@ template <class Shape> class slot_engine : public lowering<Shape> {
         note_emptied();
     }
 
-    // The next node that leaves. Null if there is none left. REQUIRES: drop_leaving() has just returned false
+    // The next node to leave, or null. REQUIRES: drop_leaving() has just returned false
     tw_node *next_leaving() { return is_empty(leaving) ? nullptr : &node_of(behind(leaving)); }
 
 #if TW_RUNTIME
-    // Drops what would leave next, if that is no node. Returns false if it is one, or nothing is left.
+    // Drops a place or a seam that would leave next. Returns false if a node is next, or nothing is left.
     bool drop_leaving() {
         if (is_empty(leaving))
             return false;
@@ -73,9 +73,9 @@ template <class Shape> class slot_engine : public lowering<Shape> {
 
     const clearing *first_clearing() const { return under_way.first(); }
 
-    // Forgets the clears of all threads but this one, which is the only one in the child of a fork. If none
-    // is left, the nodes that have not left go back to their slots, behind all others of their ticks (P3).
-    // REQUIRES: there are no places of walks (drop_places)
+    // Forgets the clears of all threads but this one, the only thread in a forked child. If no clear remains,
+    // the nodes that have not left go back to their slots, behind all others of their ticks (P3). REQUIRES:
+    // there are no places of walks (drop_places)
     void abandon_clears(std::uintptr_t thread) {
         under_way.keep(thread);
         if (under_way.first() != nullptr)
@@ -92,7 +92,7 @@ template <class Shape> class slot_engine : public lowering<Shape> {
 #if TW_RUNTIME
     // --- walking: see walk.hpp --------------------------------------------------------
 
-    // Takes the places of all walks out.
+    // Takes out the places of all walks.
     void drop_places() {
         if (this->places == 0)
             return;
@@ -106,11 +106,11 @@ template <class Shape> class slot_engine : public lowering<Shape> {
 
     // --- advancing -------------------------------------------------------------------
 
-    // True if the wheel can be told of this tick. Time never runs backwards.
+    // True if the wheel can advance to this tick. Time never runs backwards.
     bool can_go_to(tick t) const { return t >= now; }
 
-    // The common case, a tick with nothing to do (W7): lets the time pass and returns true.
-    // While the wheel is being advanced it is never quiet.
+    // The common case, a tick with nothing to do (W7): moves to t and returns true. The wheel is never quiet
+    // during an advance.
     TW_INLINE_IF_SMALL bool pass_quietly(tick t) {
         if (t >= quiet_until)
             return false;
@@ -118,17 +118,16 @@ template <class Shape> class slot_engine : public lowering<Shape> {
         return true;
     }
 
-    // Ends the quiet, and takes the present to t. REQUIRES: can_go_to(t)
+    // Ends the quiet, and sets `now` to t. REQUIRES: can_go_to(t)
     void begin_advance(tick t) {
         TW_ASSERT(can_go_to(t));
         ticks_passed = static_cast<std::uint32_t>(smaller(t - now, most_shares));
         now = quiet_until = t;
     }
 
-    // Says what is left to do until `now`. What a shift or an opened slot has started comes first: only
-    // when those are finished do the slots hold what they should (W2, W4). An empty wheel skips all slots
-    // on the way; but not while a callback runs, because a timer that it arms for its own tick is due before
-    // one for a later tick.
+    // Returns the next step towards `now`. Shifts and opened slots come first: the slots satisfy W2 and W4
+    // only when these are finished. An empty wheel skips all slots on the way, but not while a callback runs,
+    // because a timer that the callback arms for its own tick must fire before a timer for a later tick.
     TW_ONE_COPY next_step look() {
         if (count == 0 && !slots.records.are_busy() && !this->is_in_callback()) {
             cursor = origin = now;
@@ -146,7 +145,8 @@ template <class Shape> class slot_engine : public lowering<Shape> {
         return this->look_at_node(due_node());
     }
 
-    // Goes on by one slot or some moves, at most `most` steps. Returns their number. REQUIRES: look() said so
+    // Goes to the next slot or moves some timers, in at most `most` steps. Returns their number.
+    // REQUIRES: look() has just returned next_step::move
     std::uint32_t move_some(std::uint32_t most) {
         if (shift_one())
             return 1;
@@ -161,34 +161,35 @@ template <class Shape> class slot_engine : public lowering<Shape> {
         return 1;
     }
 
-    // The node that is due. REQUIRES: look() said so
+    // The due node. REQUIRES: look() has just found it
     tw_node &due_node() { return node_of(behind(cursor_ring())); }
 
     // --- look-ahead ----------------------------------------------------------------------------
 
-    // How many timers may be lowered ahead of time once an advance has caught up. Sets the lead, which is how
-    // many ticks before a block opens look-ahead begins: it grows with the number of ticks that have
-    // passed, so that a caller who comes every tenth tick begins ten times as early. A caller who advances to
-    // the same tick again, if it is not quiet, has time to spare: one share, and a lead of a whole round.
+    // Returns how many timers look-ahead may lower after an advance has caught up. Also sets the lead: how
+    // many ticks before a block opens look-ahead begins. The lead grows with the number of ticks that have
+    // passed, so a caller who advances every tenth tick begins ten times as early. A caller who advances to
+    // the same tick again, if it is not quiet, has time to spare, and gets one share and a lead of a whole
+    // round.
     std::uint32_t begin_share() {
         if (!Shape::ahead)
-            return 1;  // to find that there is nothing to do
+            return 1;  // one step, which finds nothing to do
         lead = ticks_passed == 0 ? Shape::round : lead_of_a_tick() * ticks_passed;
         return ahead_per_tick *
                static_cast<std::uint32_t>(shares_of<digits>(ticks_passed, Shape::low(now) - asked_for));
     }
 
-    // For a caller who has nothing else to do: as much as there is.
+    // For an idle caller: sets the longest lead, a whole round.
     void begin_idle() { lead = Shape::round; }
 
-    // Lowers timers of slots that open soon by one level, at most `most` of one slot: of near ones within
-    // the lead, and for far ones see lead_into. Returns the number of steps; 0 if there was nothing to do.
+    // Lowers at most `most` timers of one slot that opens soon by one level: of a near slot within the lead,
+    // of a far slot within lead_into. Returns the number of steps; 0 if there was nothing to do.
     std::uint32_t look_ahead(std::uint32_t most) { return Shape::ahead && open_level == 0 ? lower(most) : 0; }
 
-    // When all is done, look-ahead included: finds how long the wheel is quiet (W7). Busy slots of level 0
-    // end the quiet; so do the blocks that open next if they hold anything, early enough for look-ahead to go
-    // on. All was done before look-ahead; this is asked again, because look-ahead may have released the lock
-    // and others armed what is due at once.
+    // Call when all work is done, look-ahead included: computes how long the wheel is quiet (W7). A busy slot
+    // of level 0 ends the quiet; so does a block that opens next and holds timers, early enough for
+    // look-ahead to continue. Calls look() again, because look-ahead may have released the lock, and other
+    // threads may have armed due timers.
     TW_ONE_COPY void end_share() {
         if (look() != next_step::none)
             return;
@@ -204,10 +205,10 @@ template <class Shape> class slot_engine : public lowering<Shape> {
         quiet_until = cursor + quiet;
     }
 
-    // --- what is next ----------------------------------------------------------------
+    // --- the next tick ---------------------------------------------------------------
 
-    // The earliest tick that needs attention; `now` if there is something to do at once, never
-    // if nothing is pending.
+    // The earliest tick that needs attention; `now` if there is work to do at once, `never` if nothing is
+    // pending.
     tick next() {
         tick distance = 0;
         if (look() == next_step::none)
@@ -232,9 +233,9 @@ template <class Shape> class slot_engine : public lowering<Shape> {
         return fires.is_exact() ? 1 : 0;
     }
 
-    // The tick in [first, last] to arm a timer for that may fire at any of them: one in the running block at
-    // which timers fire anyway, unless slots are being emptied; else the one that comes down through the
-    // fewest levels. REQUIRES: first is in the future
+    // The cheapest tick in [first, last] for a timer that may fire at any of them: a tick in the running
+    // block at which timers fire anyway, unless the wheel is emptying slots; otherwise the tick whose timers
+    // pass the fewest levels. REQUIRES: first is in the future
     tick cheapest(tick first, tick last) const {
         if (open_level == 0 && Shape::is_below(1, first ^ cursor)) {
             const unsigned begin = Shape::slot(0, Shape::low(first));
@@ -252,13 +253,13 @@ template <class Shape> class slot_engine : public lowering<Shape> {
     friend class walk<Shape>;
     friend struct test_access;
 
-    // Timers that next() looks at to tell a tick exactly; see search.
+    // How many timers next() looks at to find an exact tick; see search.
     static constexpr unsigned nodes_worth_a_look = 32;
 
     bool is_cursor_busy() const { return slots.is_busy(cursor_slot(), cursor_ring()); }
 
-    // As late as possible, because most timers are cancelled before they would have to move; but early enough
-    // that all timers there are can come down at a quarter of each tick's share.
+    // As late as possible, because most timers are cancelled before they have to move, but early enough that
+    // all timers of the wheel can come down with a quarter of each tick's share.
     digits lead_of_a_tick() const { return static_cast<digits>(population() / (ahead_per_tick / 4)) + 1; }
 
 #if TW_RUNTIME
@@ -271,7 +272,7 @@ template <class Shape> class slot_engine : public lowering<Shape> {
     }
 #endif
 
-    // A node of the cursor's slot that is not due: it was postponed, and is placed anew.
+    // Places a node of the cursor's slot again that is not due, because it was postponed.
     void leave_cursor(tw_node &node) {
         if (drop_place(node))
             return;
@@ -279,14 +280,14 @@ template <class Shape> class slot_engine : public lowering<Shape> {
         place(node);
     }
 
-    // The distance to the next tick that asks for attention; never if there is none.
+    // The distance to the next tick that needs attention; `never` if there is none.
     tick next_attention() const {
         search<Shape> attention(*this, nodes_worth_a_look, Shape::ahead ? lead_of_a_tick() : 0);
         return attention.run();
     }
 
-    // The distance to the next tick to go to, at most that to `now`. Where there is room, the search looks at
-    // a few nodes, to go straight to the tick that they are due at.
+    // The distance to the next tick to go to, at most to `now`. With has_room, the search looks at a few
+    // nodes, to go straight to the tick at which they are due.
     TW_ONE_COPY tick next_stop() const {
         search<Shape> stop(*this, has_room ? nodes_worth_a_look : 0, 0, now - cursor);
         stop.for_opening();
@@ -295,11 +296,10 @@ template <class Shape> class slot_engine : public lowering<Shape> {
 
     // Moves the cursor by this distance to the next busy slot or to `now`, and opens the slots there.
     //
-    // With look-ahead it must not jump over a round whose far timers are not sorted yet. Those
-    // that look-ahead has sorted stand where the number of the coming round has them, the others
-    // where that of the present round has them; only at the border between the two rounds do both
-    // agree. So if there is anything to sort the cursor stops at the border, and if not the origin
-    // crosses it at once.
+    // With look-ahead the cursor must not jump over a round whose far timers are not sorted yet. Timers that
+    // look-ahead has sorted stand where the number of the coming round puts them, the others where the number
+    // of the present round does; the two agree only at the border between the rounds. So if there are timers
+    // to sort, the cursor stops at the border; if not, the origin crosses it at once.
     TW_ONE_COPY void open_next(tick distance) {
         if (Shape::ahead) {
             const digits border = Shape::until_next(Shape::far, here());

@@ -1,4 +1,4 @@
-// The slots of all levels: for each of them a ring of nodes, a log of records and a bit.
+// The slots of all levels: for each slot a ring of nodes, a log of records and a bit.
 #pragma once
 
 #include <cstdint>
@@ -18,26 +18,25 @@ template <class Shape> struct slots_of {
     bitmap<Shape::slots> busy;
     tw_link rings[Shape::slots];
 
-    // To be called on memory that is all zero.
+    // REQUIRES: zeroed memory
     void init() {
         for (tw_link &ring : rings)
             make_empty(ring);
     }
 
-    // The pointer spares work: with rings[slot] gcc computes the address of the ring twice.
+    // The pointer saves work: with rings[slot] gcc computes the address of the ring twice.
     void put(tw_node &node, unsigned slot) {
         tw_link *const ring = rings + slot;
         append(*ring, node.link);
         busy.set(slot);
     }
 
-    // Takes a node out of its ring. If it was the last of its slot the slot's bit is cleared (L1).
-    // The slot is not stored in the node; it follows from the head of the ring, which is the
-    // neighbour on both sides of a last node. A ring outside the slots has no bit.
+    // Takes a node out of its ring, and clears the slot's bit if the node was the last of its slot (L1). The
+    // node does not store its slot; it follows from the head of the ring, which is the neighbour on both
+    // sides of the last node. A ring outside the slots has no bit.
     //
-    // The neighbours of a random node are not in the cache. So nothing is read from them here, as the
-    // processor would wait for that, but not for what it writes. Broken links are found when a walk comes
-    // there.
+    // The neighbours of a random node are not in the cache. So this only writes to them: the processor waits
+    // for reads, but not for writes. A walk that reaches them finds broken links.
     void take(tw_node &node) {
         tw_link *const ring = node.link.next;
         const bool is_last = ring == node.link.prev;
@@ -52,21 +51,21 @@ template <class Shape> struct slots_of {
             busy.clear(slot);
     }
 
-    // By L1 the bit tells; but where there are rings alone, asking them takes less code.
+    // By L1 the bit is enough, but without records testing the ring takes less code.
     bool is_busy(unsigned slot) const { return is_busy(slot, rings[slot]); }
     bool is_busy(unsigned slot, const tw_link &its_ring) const {
         return TW_RUNTIME != 0 ? busy.test(slot) : !is_empty(its_ring);
     }
 
-    // To be called when the ring or a log of a slot has become empty (L1).
+    // Call when the ring or a log of a slot may have become empty (L1).
     void clear_if_empty(unsigned slot) {
         if (is_empty(rings[slot]) && !records.hold(slot))
             busy.clear(slot);
     }
 
-    // The distance in slots from the slot of t to the next busy one of its level, with after < distance <=
-    // last; 0 if there is none. The search wraps around the end of the level, so it is made in two stretches
-    // at most. REQUIRES: last < width(level)
+    // The distance in slots from the slot of t to the next busy slot of its level, with after < distance <=
+    // last; 0 if there is none. Wraps around the end of the level, so it searches at most two stretches.
+    // REQUIRES: last < width(level)
     unsigned next_busy(unsigned level, typename Shape::digits t, unsigned after, unsigned last) const {
         TW_ASSERT(last < Shape::width(level));
         const unsigned width = Shape::width(level);
@@ -83,7 +82,7 @@ template <class Shape> struct slots_of {
         return 0;
     }
 
-    // Appends all nodes of all slots to another ring, the nodes of one tick in their order.
+    // Appends all nodes of all slots to another ring; nodes of one tick keep their order.
     void empty_rings_into(tw_link &ring) {
         for (tw_link &slot : rings)
             append_all(ring, slot);
@@ -109,7 +108,7 @@ template <class Shape> struct slots_of {
     }
 
   private:
-    // Looks at so many entries, and at the rest of the last chunk. REQUIRES: every entry is in a log
+    // Sweeps this many entries, and the rest of the last chunk. REQUIRES: every entry is in a log
     [[gnu::noinline]] void sweep_some(unsigned entries) {
         record_logs<Shape> &all = *records;
         sweep &at = all.sweeping;

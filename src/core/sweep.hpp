@@ -1,14 +1,14 @@
-// Sweeping stale entries out of logs.
+// Sweeps stale entries out of logs.
 //
 // The wheel drops a stale entry at its tick, or from a far slot. Until then the entry takes memory. So when
-// there are too many, a sweep compacts one log after the other in place.
+// there are too many, a sweep compacts the logs in place, one after the other.
 //
 // The bound (R5). A sweep begins when 4 stale > 3 armed + 2 spare. From then on each record that fires, is
 // disarmed or gets a new entry by a move pays for `share` = 14 entries; nothing else makes entries stale or
 // lowers `armed`. So a sweep of E = stale + armed entries, about 7/4 armed, is over after E / 14 = armed / 8
-// such calls. If all of them disarm, the bound holds: 7/8 armed are left, and at most (3/4 + 1/8) armed are
-// stale. Records that are armed meanwhile enlarge E by one each, and the bound as well. An entry that moves
-// to a log that is still to be swept is looked at once more: the step that moves it pays for that.
+// such calls. Even if all these calls disarm, the bound holds: 7/8 armed are left, and at most (3/4 + 1/8)
+// armed are stale. Each record armed meanwhile adds one to E and to the bound. If an entry moves to a log
+// that the sweep has not reached, the sweep looks at it once more; the step that moves it pays for that.
 #pragma once
 
 #include "record_memory.hpp"
@@ -16,17 +16,17 @@
 namespace tickwheel::core {
 namespace {
 
-// Where a sweep has come to. All zero: none is under way.
+// The position of a sweep. All zero: none is under way.
 //
 // Invariants
 //   G1  A sweep stands before the chunk `at_` of the log `in_`; `before_` is the chunk before that, or
-//       null. Both are null between two logs. Only these two and the first and last chunk of a log have room;
-//       during a shift also those of the logs that it has joined.
-//   G2  During a sweep, an entry that was not swept yet moves to a log that was swept already only if the
-//       move looks at the entry's record. (No check: this follows from the order of the logs.)
+//       null. Both are null between two logs. Only these two chunks and the first and last chunk of a log
+//       have room; during a shift also the first and last chunks of the logs that it has joined.
+//   G2  During a sweep, an unswept entry moves to a log that is already swept only if the move looks at the
+//       entry's record. (No check: this follows from the order of the logs.)
 class sweep {
   public:
-    static constexpr unsigned share = 14;  // entries with each one that becomes stale
+    static constexpr unsigned share = 14;  // entries swept for each entry that becomes stale
 
     bool is_under_way() const { return next_ != 0; }
     bool is_in_log() const { return at_ != nullptr; }
@@ -34,7 +34,7 @@ class sweep {
     unsigned number() const { return next_ - 1; }
     const log_chunk *at() const { return at_; }
 
-    // Goes on in the log of this number, which is not empty.
+    // Continues in the log with this number. REQUIRES: the log is not empty
     void begin(unsigned number, log &in) {
         next_ = number + 1;
         in_ = &in;
@@ -46,12 +46,12 @@ class sweep {
         at_ = before_ = nullptr;
     }
 
-    // Drops the stale entries of one chunk, and fills up the chunk before with those that are left. Of two
-    // seams with nothing between them only the later one matters, and none at the end of a log. Returns how
-    // many entries were looked at. `logs` has the memory and the counts.
+    // Drops the stale entries of one chunk, and fills up the chunk before with the rest. Also drops a seam
+    // that another seam follows at once, or that ends the log, because it separates nothing. Returns the
+    // number of entries looked at. `logs` has the memory and the counts.
     //
-    // The processor cannot guess which entries are stale. So each is copied, and if it was stale the next one
-    // overwrites it: that takes no jump.
+    // The processor cannot predict which entries are stale. So this copies each entry, and the next one
+    // overwrites a stale one: that needs no branch.
     template <class Logs> unsigned go_on(Logs &logs) {
         log_chunk &chunk = *at_;
         entry kept[log_chunk::size];
@@ -76,8 +76,8 @@ class sweep {
         return looks;
     }
 
-    // The owner has taken off the first entry of a log, and its chunk with it. A sweep that stands there
-    // starts the log again.
+    // The owner has taken off the first entry of a log, and its chunk with it. A sweep at that chunk starts
+    // the log again.
     void note_emptied(const log_chunk &emptied, const log &from) {
         if (&emptied != at_ && &emptied != before_)
             return;
@@ -96,7 +96,7 @@ class sweep {
 
     static entry *last_of(log_chunk *in) { return in != nullptr ? &in->entries[in->end - 1] : nullptr; }
 
-    // Puts a seam behind the entry that was kept last. Returns false if it has taken the place of that one.
+    // Puts a seam behind the last kept entry. Returns false if that was a seam, which the new one replaces.
     template <class Logs> static bool put_seam(Logs &logs, const entry &e, entry *last) {
         if (last == nullptr || !last->is_seam())
             return true;
@@ -105,7 +105,7 @@ class sweep {
         return false;
     }
 
-    // Goes on to the chunk behind this one.
+    // Moves on to the next chunk.
     template <class Logs> void leave(Logs &logs, log_chunk &chunk) {
         at_ = chunk.next;
         if (at_ == nullptr)
@@ -118,7 +118,7 @@ class sweep {
             before_ = nullptr;
     }
 
-    // It stays if it is all that its chunk has, and the log has more chunks: R4 holds then, too.
+    // The seam stays if it is the only entry of its chunk and the log has more chunks: R4 holds then, too.
     template <class Logs> void drop_seam_at_end(Logs &logs, log_chunk &chunk) {
         const entry *const last = last_of(chunk.count() != 0 ? &chunk : before_);
         if (last == nullptr || !last->is_seam())
@@ -142,7 +142,7 @@ class sweep {
         logs.memory->chunks.give_back(&chunk);
     }
 
-    unsigned next_;  // one more than the number of the log that is swept; 0: no sweep is under way
+    unsigned next_;  // one more than the number of the swept log; 0: no sweep is under way
     log *in_;
     log_chunk *at_, *before_;
 };

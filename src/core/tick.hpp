@@ -1,5 +1,4 @@
-// Ticks: how they compare. All code but this and the tree's is the same for ticks that wrap and for those
-// that do not.
+// Ticks and their comparison. Only this file and the tree distinguish ticks that wrap from ticks that do not.
 #pragma once
 
 #include <tickwheel/tw.h>
@@ -13,16 +12,15 @@ namespace tickwheel::core {
 
 using tick = tw_tick;
 
-// Ticks of 32 bits, which only a tree has, wrap around. Ticks that are compared lie less than half of their
-// range apart.
+// Ticks of 32 bits, which only a tree has, wrap around. Compared ticks lie less than half of the range apart.
 inline constexpr bool wraps = sizeof(tick) == sizeof(std::uint32_t);
 
 inline constexpr tick never = TW_NEVER;
 inline constexpr tick last_tick = never - 1;
 inline constexpr tick farthest = wraps ? never >> 1 : last_tick;  // the greatest distance to a tick
 
-// `never` has all bits set. Where a tick is wider than a register, it takes less code to look for them in
-// both halves at once than to compare.
+// `never` has all bits set. If a tick is wider than a register, testing both halves at once takes less code
+// than a comparison.
 constexpr bool is_tick(tick t) {
     if (wraps || has_room)
         return wraps || t != never;
@@ -30,14 +28,14 @@ constexpr bool is_tick(tick t) {
 }
 
 #if TW_RUNTIME
-// A tick moved by some ticks, at most to the last.
+// t + by, capped at the last tick.
 constexpr tick later(tick t, tick by) { return by > last_tick - t ? last_tick : t + by; }
 #endif
 
-// A tick as an answer that may also be `never`, which a tick that wraps can be, too.
+// A tick as a result that may also be `never`: a tick that wraps may have that value, and becomes one less.
 constexpr tick as_answer(tick t) { return wraps && t == never ? t - 1 : t; }
 
-// Whether any two ticks compare, however far apart. If they wrap, one may be too far back.
+// True if any two ticks compare, however far apart. If ticks wrap, one may be too far back.
 inline constexpr bool all_compare = !wraps;
 
 constexpr bool before(tick a, tick b) {
@@ -47,7 +45,7 @@ constexpr bool before(tick a, tick b) {
         return a < b;
 }
 
-// True if a is earlier than b as seen from `now`, from which both may be as far as can be.
+// True if a is earlier than b as seen from `now`. Both may be as far from `now` as a tick can be.
 constexpr bool before_seen_from(tick now, tick a, tick b) {
     if constexpr (wraps)
         return static_cast<std::int32_t>(a - now) < static_cast<std::int32_t>(b - now);
@@ -55,10 +53,10 @@ constexpr bool before_seen_from(tick now, tick a, tick b) {
         return a < b;
 }
 
-// The distance from one tick to another; 0 if that is not in the future.
+// The distance from `from` to a later tick; 0 if `to` is not later.
 constexpr tick distance(tick from, tick to) { return before(from, to) ? to - from : 0; }
 
-// True if a period or a delay of `ticks` can be told apart from one that leads to the past.
+// True if a period or a delay of `ticks` is distinguishable from one that leads to the past.
 constexpr bool is_distance(tick ticks) { return !wraps || ticks <= farthest; }
 
 // True if `further` ticks after t is still a tick. A tick that wraps has no last one.
@@ -67,8 +65,8 @@ constexpr bool has_tick_after(tick t, tick further) { return wraps || further < 
 // False if t is certainly in the future. A tick that wraps may be late by half of all ticks.
 constexpr bool may_have_passed(tick now, tick t) { return wraps || t <= now; }
 
-// True if from + further is still a tick that can be told apart from the past at `now`. Not if `from` is
-// none.
+// True if from + further is still a tick and distinguishable from the past at `now`. False if `from` is no
+// tick.
 constexpr bool in_range(tick now, tick from, tick further) {
     if constexpr (wraps)
         return further <= farthest && (before(from, now) || from - now + further <= farthest);
@@ -79,8 +77,8 @@ constexpr bool in_range(tick now, tick from, tick further) {
 using base::larger;
 using base::smaller;
 
-// The tick in [first, last] with the most trailing zero bits: clears the lowest set bits of `last`,
-// one after the other, while the result is in the range.
+// The tick in [first, last] with the most trailing zero bits: clears the lowest set bits of `last`, one after
+// the other, while the result is in the range.
 constexpr tick roundest(tick first, tick last) {
     tick best = last;
     for (tick t = last; t != 0; best = t) {

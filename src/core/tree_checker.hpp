@@ -1,5 +1,5 @@
-// Walks a whole tree and reports each invariant that does not hold; see tree_engine.hpp. For tests and for
-// programs that suspect their memory.
+// Walks a whole tree and reports each broken invariant; see tree_engine.hpp. For tests, and for programs that
+// suspect memory corruption.
 #pragma once
 
 #include "api_guard.hpp"
@@ -27,15 +27,15 @@ class tree_checker : private broken_invariants {
     }
 
   private:
-    // Levels of a tree: as many as a tick has bits. A node on one more would be 2^bits - 1 ticks later than
-    // the top, as each of those above it is earlier and has one bit less in common with it; no two ticks are
-    // that far apart.
+    // A tree has at most as many levels as a tick has bits. A node on one more level would be 2^bits - 1
+    // ticks later than the top, because each node above it is earlier and has one bit less in common with it;
+    // no two ticks are that far apart.
     static constexpr unsigned most_levels = 8 * sizeof(tick);
 
     bool is_earlier(tick one, tick other) const { return before_seen_from(w_.now, one, other); }
 
-    // Goes through a tree from one side to the other: down on side 0, and behind each end back up, to the
-    // last node that was left on side 0, and down on its side 1.
+    // Walks a tree from one side to the other: down on side 0; at each end back up to the last node that it
+    // left on side 0, and down on that node's side 1.
     void check_tree(const tw_node *top) {
         unsigned depth = 0;
         tick way = 0;  // bit d: the side on which path_[d] was left
@@ -55,7 +55,7 @@ class tree_checker : private broken_invariants {
         }
     }
 
-    // Returns false if what is below the node, or in its ring, cannot be looked at.
+    // Returns false if the walk must not look at the nodes below the head or in its ring.
     bool check_head(const tw_node &head, const tw_node *above, unsigned depth, tick way) {
         if (depth == most_levels || found_ > w_.count) {
             expect(false, "the tree has an end", &head);

@@ -1,11 +1,10 @@
 // The engine for small parts: a tree without slots.
 //
-// The nodes of one tick form a ring, in the order in which they were armed. The first of the ring, its
-// head, stands in a binary tree. The tree is a heap by tick: no node is earlier than the one above it, so
-// the earliest is at the top. On the way down the bits of a tick, the lowest first, tell on which side to
-// go on. So the tree has no more levels than a tick has bits, whatever is armed, and needs no balancing;
-// and the place of a node is found from above by its tick alone, so that nodes need not know what is above
-// them.
+// The nodes of one tick form a ring, in the order of arming. The head of the ring, its first node, stands in
+// a binary tree. The tree is a heap by tick: no node is earlier than the one above it, so the earliest is at
+// the top. On the way down, the bits of a tick select the side, the lowest bit first. So the tree never has
+// more levels than a tick has bits, and needs no balancing; and the tick alone leads from the top to a node,
+// so nodes need no pointer to the one above.
 #pragma once
 
 #include "bounds.hpp"
@@ -23,29 +22,30 @@ struct test_access;  // defined by unit tests, which break invariants to see the
 
 class tree_checker;
 
-// Invariants. tree_checker.hpp walks what a snapshot can show.
+// Invariants. tree_checker.hpp checks what a snapshot can show.
 //
 //   T1  cursor <= now, which is at most `farthest` ahead of the cursor. No key in the tree is before
 //       the cursor.
-//   T2  The key of a node is its tick, or what the cursor was when it was placed if that was later.
-//   T3  Nodes d levels down agree in the lowest d bits of their keys with the way there, and are later
-//       than what is above them. No two in a tree have the same key.
-//   T4  A ring has all nodes of one key, in the order they were armed in (P3). Those behind its head are
-//       told by child[0], which is the node itself.
+//   T2  The key of a node is its tick, or the cursor at the time of placing if that was later.
+//   T3  The lowest d bits of the key of a node d levels down are the sides of the way there. The node is
+//   later
+//       than the node above it. No two nodes in a tree have the same key.
+//   T4  A ring has all nodes of one key, in the order of arming (P3). A node behind the head has itself as
+//       child[0].
 class tree_engine : public wheel_state {
   public:
     std::size_t timers() const { return count; }
 
     void init() {}
 
-    // Takes everything to this tick, with nothing to do on the way.
+    // Moves `now` and the cursor to t. REQUIRES: there is nothing to do up to t
     void go_to(tick t) { now = cursor_ = t; }
 
     // --- placing -------------------------------------------------------------------------------
 
-    // Puts a node where its tick belongs, behind all others of that tick. It goes down past all that are
-    // earlier, and takes the place of the first later one. That one takes the place of the next on its own
-    // way down, which is later still, so that nothing needs to be compared, and so on.
+    // Places a node by its tick, behind all others of that tick. The node goes down past all earlier ones,
+    // and takes the place of the first later one. That one takes the place of the next on its own way down,
+    // which is later still, so that needs no comparison, and so on.
     TW_ONE_COPY void place(tw_node &node) {
         node.key = before_seen_from(now, node.expiry, cursor_) ? cursor_ : node.expiry;
         make_empty(node.link);
@@ -74,14 +74,14 @@ class tree_engine : public wheel_state {
         placed->child[0] = placed->child[1] = nullptr;
     }
 
-    // Takes a node out. The next one of its ring takes its place, or if it has none the earlier of those
-    // below it; then one has to go up to that one's place, and so on.
+    // Takes a node out. The next node of its ring takes its place; if there is none, the earlier of the two
+    // nodes below does, whose place must then be filled from below in the same way, and so on.
     TW_ONE_COPY void take(tw_node &node) {
         tw_node *up = &node_of(behind(node.link));
         unlink(node.link);
         tw_node *left = node.child[0];
         if (left == &node)
-            return;  // it stood behind a head (T4)
+            return;  // the node stood behind a head (T4)
         tw_node *right = node.child[1];
         tw_node **at = place_of(node);
         if (up != &node) {
@@ -110,13 +110,13 @@ class tree_engine : public wheel_state {
 
     // --- advancing -----------------------------------------------------------------------------
 
-    // True if the wheel can be told of this tick. Time never runs backwards, and of ticks that
-    // wrap the oldest that is not dealt with must stay less than half of their range behind.
+    // True if the wheel can advance to this tick. Time never runs backwards, and if ticks wrap, the oldest
+    // tick with work left must stay less than half of the range behind.
     bool can_go_to(tick t) const {
         return !before(t, now) && !(wraps && count != 0 && t - cursor_ > farthest);
     }
 
-    // The common case, a tick with nothing to do: lets the time pass and returns true.
+    // The common case, a tick with nothing to do: moves to t and returns true.
     TW_INLINE_IF_SMALL bool pass_quietly(tick t) {
         const bool is_quiet = top_ != nullptr ? before_seen_from(now, t, top_->key) : is_tick(t);
         if (!is_quiet || advancing)
@@ -125,13 +125,13 @@ class tree_engine : public wheel_state {
         return true;
     }
 
-    // Takes the present to t. REQUIRES: can_go_to(t)
+    // Sets `now` to t. REQUIRES: can_go_to(t)
     void begin_advance(tick t) {
         TW_ASSERT(can_go_to(t));
         now = t;
     }
 
-    // Says what is left to do until `now`, and moves the cursor there.
+    // Returns the next step towards `now`, and moves the cursor there.
     TW_INLINE_IF_SMALL next_step look() {
         if (!is_due_by(now)) {
             cursor_ = now;
@@ -141,12 +141,12 @@ class tree_engine : public wheel_state {
         return next_step::fire;
     }
 
-    // The node that is due. REQUIRES: look() said so
+    // The due node. REQUIRES: look() has just found it
     tw_node &due_node() { return *top_; }
 
-    // Nothing moves once it is placed, ahead of time or later. The compiler leaves out the calls of these,
-    // but needs their names.
-    // NOLINTNEXTLINE(readability-convert-member-functions-to-static): those of the other engine are not
+    // Placed nodes never move. The compiler removes the calls of these functions, but needs their
+    // declarations. NOLINTNEXTLINE(readability-convert-member-functions-to-static): those of the other engine
+    // are not
     std::uint32_t move_some([[maybe_unused]] std::uint32_t most) const { return 0; }  // GCOVR_EXCL_LINE
     // NOLINTNEXTLINE(readability-convert-member-functions-to-static)
     std::uint32_t begin_share() const { return 1; }
@@ -155,7 +155,7 @@ class tree_engine : public wheel_state {
     void end_share() const {}
     void begin_idle() const {}
 
-    // --- what is next --------------------------------------------------------------------------
+    // --- the next tick -------------------------------------------------------------------------
 
     // Finds the tick of the earliest fire, always exactly; see tw_first_due.
     int first_due([[maybe_unused]] std::uint32_t looks, tick *at) const {
@@ -165,8 +165,8 @@ class tree_engine : public wheel_state {
         return 1;
     }
 
-    // The tick in [first, last] to arm a node for that may fire at any of them: the earliest at which one
-    // fires anyway, if that is in there; else the roundest, which others choose, too.
+    // The cheapest tick in [first, last] for a node that may fire at any of them: the earliest tick at which
+    // a node fires anyway, if it is in the range; otherwise the roundest, which other nodes choose, too.
     tick cheapest(tick first, tick last) const {
         if (top_ != nullptr && !before(top_->key, first) && !before(last, top_->key))
             return top_->key;
@@ -175,14 +175,14 @@ class tree_engine : public wheel_state {
 
     // --- clearing ------------------------------------------------------------------------------
 
-    // All nodes change over to a tree of the clear's own.
+    // Moves all nodes to a tree of the clear's own.
     void begin_clear(clearing &own) {
         under_way_.add(own);
         own.top = top_;
         top_ = nullptr;
     }
 
-    // The earliest node that the first of the clears has not handed out yet. Null if there is none left.
+    // The earliest node that the oldest clear with nodes has not handed out yet; null if there is none.
     tw_node *next_leaving() {
         tw_node *found = nullptr;
         for (clearing *each = under_way_.first(); each != nullptr; each = each->next)
@@ -195,16 +195,16 @@ class tree_engine : public wheel_state {
 
     const clearing *first_clearing() const { return under_way_.first(); }
 
-    // Forgets the clears of all threads but this one, which is the only one in the child of a fork. The nodes
-    // that those have not handed out are pending as before: they come first, those of the oldest clear ahead,
-    // and then what was armed since, all in the order of arming (P3).
+    // Forgets the clears of all threads but this one, the only thread in a forked child. The nodes that the
+    // other clears have not handed out are pending as before: first the nodes of the oldest clear, and so on,
+    // then the nodes armed since, all in the order of arming (P3).
     void abandon_clears(std::uintptr_t thread) {
         clearing since = {nullptr, 0, nullptr, nullptr};  // of no thread
         clearing *oldest = oldest_of_others(thread);
         if (oldest != nullptr)
             begin_clear(since);
         for (; oldest != nullptr; oldest = oldest_of_others(thread))
-            place_anew(*oldest->top);
+            place_again(*oldest->top);
         under_way_.keep(thread);
     }
 
@@ -216,13 +216,13 @@ class tree_engine : public wheel_state {
         return before_seen_from(now, one.key, other.key);
     }
 
-    // The pointer by which the way of `node` leads on from `from`.
+    // The pointer that leads from `from` towards `node`.
     static tw_node **way_on(tw_node &from, const tw_node &node, tick bit) {
         tw_node **const left = from.child;
         return (node.key & bit) != 0 ? left + 1 : left;
     }
 
-    // The clear that began first of those that other threads are in and that hold nodes; null: there is none.
+    // The oldest clear of another thread that holds nodes; null if there is none.
     clearing *oldest_of_others(std::uintptr_t thread) const {
         clearing *oldest = nullptr;
         for (clearing *each = under_way_.first(); each != nullptr; each = each->next)
@@ -231,18 +231,18 @@ class tree_engine : public wheel_state {
         return oldest;
     }
 
-    // True if the one on the right has to go up: there is no other, or it is the earlier one.
+    // True if the right node must go up, because it is the only one or the earlier one.
     bool is_right_first(const tw_node *left, const tw_node *right) const {
         return left == nullptr || (right != nullptr && is_earlier(*right, *left));
     }
 
-    // The pointer that leads to a head: in the tree of what is pending, or in that of a clear.
+    // The pointer that leads to a head, in the tree of the wheel or of a clear.
     tw_node **place_of(const tw_node &head) {
         clearing *next = is_small ? nullptr : under_way_.first();
         tw_node **at = &top_;
         tick way = head.key;
         while (*at != &head) {
-            if (!is_small && *at == nullptr) {  // it is not in this tree
+            if (!is_small && *at == nullptr) {  // the head is not in this tree
                 at = &next->top;
                 next = next->next;
                 way = head.key;
@@ -256,7 +256,7 @@ class tree_engine : public wheel_state {
 
     TW_INLINE_IF_SMALL bool is_due_by(tick t) const { return top_ != nullptr && !before(t, top_->key); }
 
-    void place_anew(tw_node &node) {
+    void place_again(tw_node &node) {
         take(node);
         place(node);
     }

@@ -1,18 +1,18 @@
-// A walk over all pending nodes, not over records, that does not stop the wheel: it copies a few nodes under
-// each hold of the lock. In between, others arm, cancel and fire.
+// A walk over all pending nodes, but not records, that does not stop the wheel: it copies a few nodes in each
+// hold of the lock. In between, other threads arm, cancel and fire.
 //
-// It goes through the slots from the highest number to the lowest: from far slots to level 0, the way that
-// nodes come down. So no node that the wheel lowers is passed over; one that comes down from a slot which the
-// walk has left behind is met twice. A periodic node that fires, and a postponed one that is placed anew, may
-// go the other way, and be passed over.
+// The walk goes through the slots from the highest number to the lowest: from far slots to level 0, the way
+// that nodes come down. So it misses no node that the wheel lowers; it meets a node twice that comes down
+// from a slot already walked. It may miss a periodic node that fires or a postponed node that is placed
+// again, because they may go the other way.
 //
-// Within a slot the walk leaves two places, nodes of its own that stand in the ring like any other: one
-// behind the last node that it has copied, and one behind the last that was there when it first paused. Nodes
-// that join the slot later stand behind both and are not visited: else a visitor that arms them again would
-// never end. The wheel drops a place that comes to the front of its ring. By then all nodes before it have
-// left the slot: so a walk that finds its first place gone goes on at the front, and one that finds the
-// second gone leaves the slot. If all slots were emptied at once, by a clear or a shift, places may be in a
-// ring that is no slot; then the walk takes them out, and begins the slot again.
+// Within a slot the walk leaves two places, nodes of its own in the ring: one behind the last node that it
+// has copied, and one behind the last node of the ring when it first paused. Nodes that join the slot later
+// stand behind both, and the walk does not visit them: otherwise a visitor that arms them again would never
+// end. The wheel drops a place that reaches the front of its ring. By then all nodes before it have left the
+// slot: so if the first place is gone, the walk continues at the front, and if the second is gone, it leaves
+// the slot. If a clear or a shift has emptied all slots at once, places may be in a ring outside the slots;
+// then the walk takes them out, and begins the slot again.
 #pragma once
 
 #include "slot_engine.hpp"
@@ -20,10 +20,10 @@
 namespace tickwheel::core {
 namespace {
 
-// How many nodes are copied under one hold of the lock, and how many links are passed at most.
+// The most nodes copied, and the most links passed, in one hold of the lock.
 inline constexpr unsigned nodes_at_once = 32, links_at_once = 64;
 
-// A node that a walk has met: where it is, and what it was like.
+// A node that a walk has met, and a copy of its contents.
 struct met_node {
     const tw_node *node;
     tw_node was;
@@ -63,7 +63,7 @@ template <class Shape> class walk {
     bool is_over() const { return left_ == 0; }
 
   private:
-    // Returns the link that the walk has come to in its slot; null: it begins the slot, or goes on at its
+    // Returns the link that the walk has reached in its slot; null if it begins the slot or continues at its
     // front.
     const tw_link *go_on() {
         const bool begins = times_emptied_ != wheel_.times_emptied;
@@ -98,11 +98,11 @@ template <class Shape> class walk {
     }
 
     slot_engine<Shape> &wheel_;
-    unsigned left_;                // slots to go: the walk stands in the last of them
-    std::uint32_t times_emptied_;  // the wheel's, when the places were put
-    bool has_end_;                 // `end_` was put into this slot
-    tw_node place_ = {};           // before what is copied next
-    tw_node end_ = {};             // behind what was in the slot
+    unsigned left_;                // slots 0 .. left_ - 1 remain; the walk is in the last of them
+    std::uint32_t times_emptied_;  // the wheel's count when the walk put its places
+    bool has_end_;                 // the walk has put `end_` into this slot
+    tw_node place_ = {};           // before the next node to copy
+    tw_node end_ = {};             // behind the nodes that were in the slot at the first pause
     met_node met_[nodes_at_once] = {};
 };
 

@@ -1,26 +1,26 @@
-// The wheel: what its nodes are, whichever engine places them.
+// The wheel: the part that both engines share. Manages the states of nodes.
 //
-// No lock, no clock, no callback. The wheel owns its nodes' states while they are pending, and every
-// member moves at most one node, or as many as it is told, so that callers can release their lock
-// between two steps (P8).
+// No lock, no clock, no callback. The wheel owns its nodes' states while they are pending, and every member
+// moves at most one node, or as many as its argument permits, so that callers can release their lock between
+// two steps (P8).
 //
-// The Engine (slot_engine.hpp, tree_engine.hpp) knows time, and puts each node where its tick belongs:
+// The Engine (slot_engine.hpp, tree_engine.hpp) keeps time, and places each node by its tick:
 //
-//     init, go_to             begins, empty, at a tick
+//     init, go_to             start an empty wheel at a tick
 //     place, take             a node, by its tick; place puts it behind all others of that tick (P3)
-//     check_in_walk           stops the program if the links of the node that comes next on a walk are broken
-//     can_go_to, begin_advance    tells of a later tick
-//     look, due_node          says what remains to do until that tick, and which node is due
-//     move_some               does it, if it is no fire: where nodes_move, see bounds.hpp
+//     check_in_walk           stops the program if the links of the next node of a walk are broken
+//     can_go_to, begin_advance    start an advance to a later tick
+//     look, due_node          the next step towards that tick, and the due node
+//     move_some               makes that step, if it is no fire: if nodes_move, see bounds.hpp
 //     pass_quietly            all of these at once, if there is nothing to do
-//     begin_share, look_ahead, end_share, begin_idle    moves timers ahead of time: where nodes_move
-//     next, first_due         when there will be something to do; a tree has first_due alone
-//     cheapest                of some ticks, the one to arm for that costs least
-//     begin_clear, next_leaving, end_clear    takes all nodes off at once
-//     first_clearing, abandon_clears          who does so; forgets all but this thread (P13)
+//     begin_share, look_ahead, end_share, begin_idle    move timers ahead of time: if nodes_move
+//     next, first_due         when the wheel will have work; a tree has only first_due
+//     cheapest                the tick in a range for which arming costs least
+//     begin_clear, next_leaving, end_clear    take all nodes off at once
+//     first_clearing, abandon_clears          the clears under way; forgets those of other threads (P13)
 //     timers                  the number of pending timers
 //
-// For the runtime, slots also hold records, shift everything and drop the places of walks; see lowering.hpp
+// For the runtime, slots also hold records, shift all timers and drop the places of walks; see lowering.hpp
 // and record_placement.hpp.
 #pragma once
 
@@ -45,8 +45,8 @@ template <class Engine> class wheel : public Engine {
 
     // --- arming ----------------------------------------------------------------------
 
-    // These arm a node, or move it if it is pending: last among those of its tick (P3). They
-    // return 1 if it was pending, else 0.
+    // These arm a node, or move a pending one: last among the nodes of its tick (P3). They return 1 if it was
+    // pending, otherwise 0.
 
     TW_INLINE_ALWAYS int arm_once(tw_node &node, tick to) {
         node.period = 0;
@@ -54,8 +54,8 @@ template <class Engine> class wheel : public Engine {
         return arm(node);
     }
 
-    // Periodic nodes bring their rule along with the first call that arms one, so that a
-    // program without periodic timers does not link it.
+    // The first call that arms a periodic node sets their rule, so that a program without periodic timers
+    // does not link it.
     TW_INLINE_IF_SMALL int arm_every(tw_node &node, tick first, const series &next) {
         if (TW_RUNTIME == 0 || rearm == nullptr)
             rearm = rearm_in_ticks;
@@ -80,7 +80,7 @@ template <class Engine> class wheel : public Engine {
     }
 #endif
 
-    // Takes a pending node to another tick; its period moves along. Returns 0.
+    // Moves a pending node to another tick; its later fires move with it. Returns 0.
     int move(tw_node &node, tick to) {
         TW_ASSERT_OF(node, is_pending(node));
         begin_grid(node);
@@ -89,8 +89,8 @@ template <class Engine> class wheel : public Engine {
         return 0;
     }
 
-    // False if that is earlier than the node is due. In slots the node stays where it is, and moves on when
-    // its slot opens: cheap for timeouts that are nearly always extended.
+    // Returns false if `to` is earlier than the node's tick. In slots the node stays where it is, and moves
+    // on when its slot opens: cheap for timeouts that are nearly always extended.
     bool postpone(tw_node &node, tick to) {
         TW_ASSERT_OF(node, is_pending(node));
         if (before_seen_from(now, to, node.expiry))
@@ -105,7 +105,7 @@ template <class Engine> class wheel : public Engine {
         return true;
     }
 
-    // Returns 1 if the node was pending, else 0.
+    // Returns 1 if the node was pending, otherwise 0.
     TW_ONE_COPY int disarm(tw_node &node) {
         if (!is_pending(node))
             return 0;
@@ -115,8 +115,8 @@ template <class Engine> class wheel : public Engine {
         return 1;
     }
 
-    // Replaces `first` by the cheapest future tick in [first, first + slack], or by the last tick of this
-    // window if it is in the past. Returns false, and changes nothing, if the window is not in_range.
+    // Replaces *first by the cheapest future tick in [*first, *first + slack], or by the last tick of this
+    // window if the window is in the past. Returns false and changes nothing if the window is not in_range.
     bool choose(tick *first, tick slack) const {
         if (!in_range(now, *first, slack))
             return false;
@@ -128,9 +128,9 @@ template <class Engine> class wheel : public Engine {
         return true;
     }
 
-    // --- clearing: all nodes are taken off at once, and leave one by one ---------------------
+    // --- clearing: all nodes leave their places at once, and the wheel one by one ------------
 
-    // Disarms the next node that leaves. Null if there is none left.
+    // Disarms the next node to leave. Null if none is left.
     TW_INLINE_IF_SMALL tw_node *take_leaving() {
         tw_node *const node = this->next_leaving();
         if (node != nullptr) {
@@ -146,8 +146,8 @@ template <class Engine> class wheel : public Engine {
     void count_cancelled(unsigned label, std::uint64_t fires) { cancelled_[label] += fires; }
     std::uint64_t cancelled(unsigned label) const { return cancelled_[label]; }
 
-    // Makes everything that is pending due `by` ticks later, and what the running callback was due at;
-    // see slot_engine::begin_shift.
+    // Makes all pending timers, and the tick of the running callback, `by` ticks later; see
+    // lowering::begin_shift.
     void begin_shift(tick by) {
         Engine::begin_shift(by);
         if (this->is_in_callback())
@@ -157,9 +157,9 @@ template <class Engine> class wheel : public Engine {
 
     // --- firing ----------------------------------------------------------------------
 
-    // Takes the node that is due off its place, as the running one. A periodic node is armed again
-    // before its callback runs, so that the callback may cancel, move or free it (P7).
-    // REQUIRES: look() has just said that a node fires
+    // Takes out the due node, and makes it the running one. Arms a periodic node again before its callback
+    // runs, so that the callback may cancel, move or free it (P7). REQUIRES: look() has just said that a node
+    // fires
     tw_node &take_due() {
         tw_node &node = this->due_node();
         TW_CHECKS(kept(&node));
@@ -198,8 +198,8 @@ template <class Engine> class wheel : public Engine {
     }
 #endif
 
-    // Checks a node that leaves because a walk has reached it. Links alone do not prove that the node is
-    // sound: when both neighbours of an overwritten node leave, they write matching links into it.
+    // Checks a node that leaves because a walk has reached it. Matching links do not prove that the node is
+    // intact: when both neighbours of an overwritten node leave, they write matching links into it.
     void check_at_end(const tw_node &node) {
         this->check_in_walk(node);
         if (unlikely(links_are_checked && !names(node, address_in(this->self))))  // as TW_ASSERT
@@ -213,8 +213,8 @@ template <class Engine> class wheel : public Engine {
         --count;
     }
 
-    // Puts a node at its expiry, behind all others that are due then; how it fires on is set in it already.
-    // Returns 1 if it was pending, else 0.
+    // Places a node at its expiry, behind all others of that tick. Returns 1 if it was pending, otherwise 0.
+    // REQUIRES: the node's period is set
     TW_INLINE_IF_FAST int arm(tw_node &node) {
         if (has_room && is_pending(node))
             return arm_again(node);
@@ -230,7 +230,7 @@ template <class Engine> class wheel : public Engine {
         return was_pending;
     }
 
-    // arm for a node that is pending.
+    // `arm` for a pending node.
     TW_APART_IF_FAST int arm_again(tw_node &node) {
         take(node);
         place(node);

@@ -1,4 +1,4 @@
-// What a wheel is, whichever engine it has: what calls need to share it, and its present.
+// The members that a wheel has with either engine: for sharing it between calls, and its present.
 #pragma once
 
 #include <tickwheel/tw.h>
@@ -17,17 +17,17 @@ namespace {
 
 inline bool is_pending(const tw_node &node) { return node.state == TW_PENDING; }
 
-// `self` is the wheel's address; where there is room, one more if calls take the lock. One comparison then
+// `self` is the wheel's address; with has_room, one more if calls take the lock. Then a single comparison
 // finds that a wheel is valid and has no lock.
 inline constexpr std::uintptr_t tag_if_locked = has_room ? 1 : 0;
 inline std::uintptr_t self_of(const tw *w) { return reinterpret_cast<std::uintptr_t>(w); }
 inline std::uintptr_t address_in(std::uintptr_t self) { return self & ~tag_if_locked; }
 
-// `node.wheel` is the wheel's address plus the node's own address with its halves swapped. A copy lies
-// elsewhere, so its sum names no wheel. A plain sum would name another wheel that lies at the matching
-// distance from the copy. Small nodes have no room for this: a program with such nodes has one wheel. Who
-// cannot include this file has the formula again: runtime/state.hpp, check/node_table.hpp, the tests and the
-// printers for gdb.
+// `node.wheel` is the wheel's address plus the node's own address with its halves swapped. A copy of a node
+// lies elsewhere, so its sum names no wheel. A plain sum could name another wheel that lies at the matching
+// distance from the copy. Small nodes have no room for this: a program with such nodes has one wheel. Code
+// that cannot include this file repeats the formula: runtime/state.hpp, check/node_table.hpp, the tests and
+// the gdb printers.
 inline std::uintptr_t mark_of(const tw_node &node) {
     constexpr unsigned half = 4 * sizeof(std::uintptr_t);
     const auto address = reinterpret_cast<std::uintptr_t>(&node);
@@ -44,12 +44,12 @@ inline bool names(const tw_node &node, const tw *w) {
     return names(node, reinterpret_cast<std::uintptr_t>(w));
 }
 
-// An observed wheel is locked, and a tool that looks for races hears of it; see tw_port_is_observed.
+// An observed wheel is locked, and reports that to a race detector; see tw_port_is_observed.
 enum class locking : std::uint8_t { unlocked, locked, observed };
 
-// Guarded by the wheel's lock, except as noted. It begins as TW_WHEEL in tw.h has it.
+// The wheel's lock guards the members, except as noted. TW_WHEEL in tw.h initialises the first ones.
 struct wheel_sharing {
-    std::uintptr_t self;  // tells a wheel from memory never initialised, or copied; see self_of
+    std::uintptr_t self;  // distinguishes a wheel from uninitialised or copied memory; see self_of
     locking how;          // never changes after tw_init, so read without the lock
     bool advancing;
     bool interrupted;         // atomic: set without the lock, from signal handlers too
@@ -59,33 +59,33 @@ struct wheel_sharing {
     void *caller_arg;
 #endif
 #if TW_RUNTIME
-    std::uint32_t *guard;  // the lock: the wheel's own, or another wheel's; see share_lock
+    std::uint32_t *guard;  // the lock: its own or another wheel's; see share_lock
 #endif
     std::uint32_t lock;         // the port's
     std::uint32_t returned;     // callbacks that have returned; tw_wait sleeps on it
-    std::uint32_t handed_back;  // nodes that an `each` has returned from; tw_wait sleeps on it
+    std::uint32_t handed_back;  // calls of an `each` that have returned; tw_wait sleeps on it
     std::uint32_t waiters;      // tw_wait calls that sleep
 };
 
 struct wheel_state;
 
-// What an engine does next on the way to its `now`: nothing, fire a node or a record, or move some timers.
+// The next step of an engine towards `now`: nothing, fire a node or a record, or move some timers.
 enum class next_step { none, fire, fire_record, move };
 
-// Sets a periodic node that fires to its next tick; false if this fire is its last.
+// Sets a firing periodic node to its next tick; false if this fire is its last.
 using rearm_rule = bool(wheel_state &, tw_node &);
 
 // Guarded by the lock.
 struct wheel_state : wheel_sharing {
-    tw_node *running;   // whose callback runs; null: none. Never followed: it may have been freed
+    tw_node *running;   // the node whose callback runs, or null. Never followed: it may have been freed
     std::size_t count;  // of pending nodes
     rearm_rule *rearm;  // null until the first periodic node is armed
-    tick now;           // the tick that the wheel was told last
-    tick due;           // the tick that the running node or record was due at
-    tick overruns;      // the due ticks that the running node missed
+    tick now;           // the tick of the latest advance
+    tick due;           // the tick at which the running node or record was due
+    tick overruns;      // the number of due ticks that the running node missed
 #if TW_RUNTIME
-    bool fires_record;    // a record's callback runs
-    std::uint32_t parts;  // of a tick, that grids are counted in; 0 until one is armed
+    bool fires_record;    // true while a record's callback runs
+    std::uint32_t parts;  // the parts in a tick, for grids; 0 until the first grid is armed
 #endif
 
     bool is_in_callback() const {
@@ -104,7 +104,7 @@ template <class Wheel> Wheel &wheel_in(tw *w) {
     return *std::launder(reinterpret_cast<Wheel *>(w->storage.bytes));
 }
 
-// What every wheel begins with.
+// The state with which every wheel begins.
 inline wheel_state &state_in(tw *w) { return wheel_in<wheel_state>(w); }
 
 }  // namespace

@@ -1,4 +1,5 @@
-/* Labels, what is counted by them, and fires that a caller makes in the wheel's place. */
+/* The functions of core/door.h: the way to arm without a look at the wheel, labels, what is counted by them,
+ * and fires that a caller makes in the wheel's place. */
 #include "promise.h"
 
 static struct timer one, other;
@@ -165,4 +166,30 @@ TEST(without_its_caller_a_wheel_makes_fires_itself) {
     assert_int_equal(made_count, 0);
     assert_int_equal(one.fires, 1);
     assert_int_equal(tw_core_set_caller(NULL, make, NULL), -EINVAL);
+}
+
+/* --- arming on a wheel that is known to be valid ----------------------------------------- */
+
+FIXTURE(fresh, NULL);
+
+TEST(a_node_is_armed_through_the_door_as_by_tw_arm_at) {
+    assert_int_equal(tw_core_arm_at(&wheel, &one.node, 3), 0);
+    assert_int_equal(tw_core_arm_at(&wheel, &one.node, 5), 1);
+    advance(4);
+    assert_int_equal(one.fires, 0);
+    advance(5);
+    assert_int_equal(one.fires, 1);
+}
+
+TEST(p14_the_door_refuses_a_node_as_tw_arm_at_does) {
+    static struct tw elsewhere;
+    assert_int_equal(tw_init(&elsewhere, 0, 0), 0);
+    assert_int_equal(tw_core_arm_at(&wheel, NULL, 3), -EINVAL);
+    assert_int_equal(tw_core_arm_at(&wheel, &(struct tw_node){0}, 3), -EINVAL);
+    assert_int_equal(tw_core_arm_at(&wheel, &one.node, TW_NEVER), -ERANGE);
+    assert_int_equal(tw_arm_at(&elsewhere, &one.node, 3), 0);
+    assert_int_equal(tw_core_arm_at(&wheel, &one.node, 3), -EBUSY);
+    assert_int_equal(tw_node_shutdown(&elsewhere, &one.node), 1);
+    assert_int_equal(tw_core_arm_at(&wheel, &one.node, 3), -EPERM);
+    assert_int_equal(tw_count(&wheel), 0);
 }

@@ -35,7 +35,7 @@ const shape_api *const all_shapes[] = {${addresses}, nullptr};
     tickwheel_add_library(${name} PORT ${port}
         CORE ${shapes_dir}/shapes.cpp ${shapes_dir}/records.cpp
         ${CMAKE_CURRENT_BINARY_DIR}/shapes/${name}.cpp ${sources})
-    target_include_directories(${name} PUBLIC ${shapes_dir}/.. PRIVATE ${shapes_dir})
+    target_include_directories(${name} PUBLIC ${shapes_dir}/.. ${PROJECT_SOURCE_DIR}/src PRIVATE ${shapes_dir})
 endfunction()
 
 # tree_library(name tree port [what else tickwheel_add_library takes]): one of the trees.
@@ -46,5 +46,5 @@ function(tree_library name tree port)
         target_sources(${name} PRIVATE ${tests_root}/support/left_out.c)
     endif()
     target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:C>:-ffreestanding>)  # boards have no C library
-    target_include_directories(${name} PUBLIC ${shapes_dir}/..)
+    target_include_directories(${name} PUBLIC ${shapes_dir}/.. ${PROJECT_SOURCE_DIR}/src)  # src: for core/door.h
 endfunction()

@@ -27,7 +27,7 @@ template <class Wheel> struct change {
         TW_REQUIRES(wheels_lock) {
         const tick due = wheel.now + delay;
         if (has_validation && before(due, wheel.now))
-            return is_shut(node) ? -eperm : -erange;
+            return -erange;
         return arm_node_at(wheel, node, due);
     }
 

@@ -145,8 +145,9 @@ class tree_engine : public wheel_state {
     tw_node &due_node() { return *top_; }
 
     // Placed nodes never move. The compiler removes the calls of these functions, but needs their
-    // declarations. NOLINTNEXTLINE(readability-convert-member-functions-to-static): those of the other engine
-    // are not
+    // declarations.
+
+    // NOLINTNEXTLINE(readability-convert-member-functions-to-static): those of the other engine are not
     std::uint32_t move_some([[maybe_unused]] std::uint32_t most) const { return 0; }  // GCOVR_EXCL_LINE
     // NOLINTNEXTLINE(readability-convert-member-functions-to-static)
     std::uint32_t begin_share() const { return 1; }

@@ -22,24 +22,14 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tickwheel-config.cmake
     ${CMAKE_CURRENT_BINARY_DIR}/tickwheel-config-version.cmake
     DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tickwheel)
 
-# From the folder of the .pc file, so that the tree may be moved.
-file(RELATIVE_PATH pc_prefix /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
-string(REGEX REPLACE "/$" "" pc_prefix "${pc_prefix}")
 if(TW_RUNTIME)
     set(pc_threads " -pthread")
 endif()
-configure_file(cmake/tickwheel.pc.in tickwheel.pc @ONLY)
-install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tickwheel.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
-
-# Who links the static library links what that uses; a shared one has it.
+tickwheel_install_pc(tickwheel tickwheel)
 if(TARGET tickwheel_calendar)
-    get_target_property(kind tickwheel_calendar TYPE)
-    if(kind STREQUAL STATIC_LIBRARY)
-        list(TRANSFORM tickwheel_cpp_libraries PREPEND " -l" OUTPUT_VARIABLE pc_cpp_libs)
-    endif()
-    configure_file(cmake/tickwheel-calendar.pc.in tickwheel-calendar.pc @ONLY)
-    install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tickwheel-calendar.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+    tickwheel_install_pc(tickwheel-calendar tickwheel_calendar)
 endif()
+
 # The adapters to event loops, which programs copy.
 if(TW_RUNTIME AND NOT CMAKE_CROSSCOMPILING)
     install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples/loops DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/tickwheel/examples

@@ -179,3 +179,16 @@ function(tickwheel_in_cpp target name map)
         set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${map})
     endif()
 endfunction()
+
+# tickwheel_install_pc(name target): the target's file for pkg-config, from cmake/NAME.pc.in of the project.
+function(tickwheel_install_pc name target)
+    # From the folder of the .pc file, so that the tree may be moved.
+    file(RELATIVE_PATH pc_prefix /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
+    string(REGEX REPLACE "/$" "" pc_prefix "${pc_prefix}")
+    get_target_property(kind ${target} TYPE)
+    if(kind STREQUAL STATIC_LIBRARY)  # a program that links it links what that uses; a shared one has it
+        list(TRANSFORM tickwheel_cpp_libraries PREPEND " -l" OUTPUT_VARIABLE pc_cpp_libs)
+    endif()
+    configure_file(cmake/${name}.pc.in ${name}.pc @ONLY)
+    install(FILES ${CMAKE_CURRENT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endfunction()

@@ -91,7 +91,7 @@ void sleep_for(lookout &watcher, std::int64_t ns) {
     tw_port_wait(&watcher.leaving, 0, runtime::system_reading(CLOCK_MONOTONIC) + ns);
 }
 
-// Sleeps until a turn after `turn` begins, or the lookout must end. It cannot miss a turn: see tell_lookout.
+// Sleeps until a turn after `turn` begins, or the lookout must end. It cannot miss a turn: see wake_lookout.
 void park(lookout &watcher, std::uint32_t turn) {
     __atomic_store_n(&watcher.rt->is_lookout_parked, 1, __ATOMIC_SEQ_CST);
     if (__atomic_load_n(&watcher.leaving, __ATOMIC_SEQ_CST) == 0)

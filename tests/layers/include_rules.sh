@@ -10,15 +10,15 @@
 #   src/workers   its own files, src/runtime, public headers of the C interface, and the system's headers
 #   src/timers    the same, and src/workers; of src/core what $core_for_timers names
 #   src/observe   the same, and src/runtime, src/workers, src/timers
-#   durable       its own files, src/base, public headers of the C interface, calendar.h, and standard and system's headers; the stores also the
-#                 database's
+#   durable       its own files, src/base, public headers of the C interface, calendar.h, and standard and system's
+#                 headers; the stores also the database's
 #   calendar      its own files, calendar.h, driver.h, and standard and system's headers
 #   tools         public headers, src/base, src/observe, and the headers of C++
 #   drivers       their own folder, src/base, src/ports/linux, port.h, driver.h and the system's headers
 #   boards        ports: port.h, what is public of their board or kernel, the kernel's and the system's headers
 #                 clocks: public headers of their board, <stdint.h> and <stdbool.h>
 #                 adapters to kernels: public headers of their kernel, and <stdbool.h>
-#   include, calendar/include, boards/include
+#   include, calendar/include, durable/include, boards/include
 #                 public headers, <stdint.h> and <stddef.h>; C++ ones, standard headers too; those of a kernel,
 #                 the kernel's
 #

@@ -22,13 +22,7 @@ from tree import Tree
 # Labels of tests that never run here: they build something, search models of the code, or take long.
 NEVER = {"build", "protocol", "soak", "docs"}
 # By folder: the labels of the tests for mutants in it.
-TESTS_OF = {
-    "src/core": {"core"},
-    "durable/src": {"durable"},
-    "durable/stores": {"durable"},
-    "calendar/src": {"calendar"},
-    "boards": {"boards", "kernels"},
-}
+TESTS_OF = {"src/core": {"core"}, "durable": {"durable"}, "calendar": {"calendar"}, "boards": {"boards", "kernels"}}
 TESTS_OF_OTHERS = {"runtime", "timers", "workers", "drivers", "observe", "cpp", "ports"}
 SHORT = {"TW_MODEL_OPS": "20000", "TW_MODEL_DEPTH": "3"}  # the random and the exhaustive tests
 

@@ -109,7 +109,7 @@ def calls_in(body):
 
 
 class Code:
-    """The functions of src/ and drivers/, and the errors that they return as far as their text tells: those
+    """The functions of the folders CODE, and the errors that they return as far as their text tells: those
     that stand in a function, or in one that it calls by name."""
 
     def __init__(self, folders):

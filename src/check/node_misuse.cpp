@@ -18,9 +18,8 @@
 //   - without AddressSanitizer, a freed node whose memory still has the same contents, or got them again from
 //     another node;
 //   - a node in a returned frame of another thread's stack, until it is overwritten;
-//   - garbage that has the callback of a real node in the right place and looks idle, because a copy of an
-//   idle
-//     node looks the same and is allowed.
+//   - garbage that has the callback of a real node in the right place and looks idle: a copy of an idle node
+//     looks the same and is allowed.
 #include <sys/resource.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -29,10 +28,11 @@
 #include <cstdlib>
 #include <cstring>
 
+#include <tickwheel/port.h>
+
 #include "base/kept_errno.hpp"
 #include "node_table.hpp"
 #include "report.hpp"
-#include <tickwheel/port.h>
 
 extern "C" {
 // NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp)

@@ -8,9 +8,10 @@
 #include <atomic>
 #include <cstdlib>
 
+#include <tickwheel/port.h>
+
 #include "base/kept_errno.hpp"
 #include "node_table.hpp"
-#include <tickwheel/port.h>
 
 namespace tickwheel::check {
 

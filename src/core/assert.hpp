@@ -34,15 +34,12 @@ inline constexpr bool links_are_checked = asserts;
 
 }  // namespace tickwheel::core
 
-// TW_ASSERT_OF(node, condition) names the node. In builds without assertions, the compiler may assume the
-// condition of TW_ASSERT_AND_ASSUME.
+// TW_ASSERT_OF(node, condition) names the node.
 #ifdef NDEBUG
 #define TW_ASSERT(condition) static_cast<void>(0)
-#define TW_ASSERT_AND_ASSUME(condition) ((condition) ? static_cast<void>(0) : __builtin_unreachable())
 #define TW_ASSERT_OF(node, condition) static_cast<void>(0)
 #else
 #define TW_ASSERT(condition) ((condition) ? static_cast<void>(0) : ::tickwheel::core::stop(#condition))
-#define TW_ASSERT_AND_ASSUME(condition) TW_ASSERT(condition)
 #define TW_ASSERT_OF(node, condition) \
     ((condition) ? static_cast<void>(0) : ::tickwheel::core::stop(#condition, &(node)))
 #endif

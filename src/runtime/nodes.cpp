@@ -217,7 +217,7 @@ TW_API int tw_runtime_after(tw_runtime *rt, tw_node *node, int64_t delay_ns) {
         return refuse_delay();
     registry::may_be_idle(*rt);
     __builtin_prefetch(node, 1);
-    const tick due = rt->steady.tick_once_after(rt->steady.clock.read(), delay_ns);
+    const tick due = rt->steady.tick_once_after_now(delay_ns);
     deferred_wake wake(*rt);
     return arm_at(*rt, node, due, wake);
 }
@@ -255,7 +255,7 @@ TW_API int tw_runtime_move(tw_runtime *rt, tw_node *node, int64_t delay_ns) {
         return error;
     if (delay_ns < 0)
         return refuse_delay();
-    const tick due = rt->steady.tick_after(rt->steady.clock.read(), delay_ns);
+    const tick due = rt->steady.tick_after_now(delay_ns);
     deferred_wake wake(*rt);
     return move_to(*rt, node, delay_ns, due, wake);
 }
@@ -271,8 +271,7 @@ TW_API int tw_runtime_postpone(tw_runtime *rt, tw_node *node, int64_t delay_ns) 
         return tw_pending(&line.wheel, node) != 0
                    ? refuse(-EINVAL, "the node has an absolute deadline on the wall clock")
                    : refuse_as_the_wheel(-ENOENT);
-    const int error =
-        tw_postpone(&rt->steady.wheel, node, rt->steady.tick_after(rt->steady.clock.read(), delay_ns));
+    const int error = tw_postpone(&rt->steady.wheel, node, rt->steady.tick_after_now(delay_ns));
     return error == -EINVAL ? 0 : explain_wheel_error(error);  // the node is already due later
 }
 

@@ -167,7 +167,7 @@ struct plain_delay {
 
 // Call this without the lock, so that less work is done under it.
 TW_INLINED inline plain_delay from_now(const record_set &set, std::int64_t delay) {
-    return {delay, set.rt->steady.tick_once_after(set.rt->steady.clock.read(), delay)};
+    return {delay, set.rt->steady.tick_once_after_now(delay)};
 }
 
 TW_INLINED inline bool arm_plain(record_set &set, record &timer, const plain_delay &when)

@@ -28,28 +28,23 @@ all_listeners &all() {
 // has a copy of its parent's databases, with their locks.
 std::string name_in_memory(const std::string &path) {
     constexpr std::string_view prefix = ":memory:";
-    if (path.compare(0, prefix.size(), prefix) != 0)
+    if (!path.starts_with(prefix))
         return {};
     return "/tickwheel-" + std::to_string(getpid()) + '-' + path.substr(prefix.size());
 }
 
-int begin_to_listen(const std::string &name) {
-    const int descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (descriptor < 0)
-        return -1;
+void add_listener(const std::string &name, int descriptor) {
     const std::lock_guard lock(all().mutex);
     all().of.emplace(name, descriptor);
-    return descriptor;
 }
 
-void end_listening(const std::string &name, int descriptor) {
+void remove_listener(const std::string &name, int descriptor) {
     const std::lock_guard lock(all().mutex);
     auto [each, end] = all().of.equal_range(name);
     while (each != end && each->second != descriptor)
         ++each;
     if (each != end)
         all().of.erase(each);
-    close(descriptor);
 }
 
 void wake_listeners(const std::string &name) {

@@ -12,9 +12,10 @@ namespace tickwheel::durable::sqlite {
 // SQLite's name for the database with this path, or an empty string if the database is not in memory.
 std::string name_in_memory(const std::string &path);
 
-// Returns a descriptor that becomes readable when `wake_listeners` is called for this database, or -1.
-int begin_to_listen(const std::string &name);
-void end_listening(const std::string &name, int descriptor);
+// `wake_listeners` makes the eventfds readable that were added for this database. The caller owns them.
+// Removing one that was not added does nothing. `add_listener` throws std::bad_alloc.
+void add_listener(const std::string &name, int descriptor);
+void remove_listener(const std::string &name, int descriptor);
 void wake_listeners(const std::string &name);
 
 }  // namespace tickwheel::durable::sqlite

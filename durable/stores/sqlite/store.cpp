@@ -4,6 +4,7 @@
 // file. The log exists as long as this connection, because only the last connection deletes it. The log is
 // written for other reasons, too, so connections count their news in the meta table, and a listener
 // compares the count.
+#include <sys/eventfd.h>
 #include <sys/inotify.h>
 #include <unistd.h>
 
@@ -43,11 +44,11 @@ struct store_connection {
     ~store_connection() { stop_listening(); }
 
     void stop_listening() {
-        if (watch >= 0 && !to.name_in_memory().empty())
-            sqlite::end_listening(to.name_in_memory(), watch);
-        else if (watch >= 0)
-            ::close(watch);
-        watch = -1;
+        if (watch < 0)
+            return;
+        if (!to.name_in_memory().empty())
+            sqlite::remove_listener(to.name_in_memory(), watch);
+        ::close(std::exchange(watch, -1));
     }
 };
 
@@ -75,8 +76,8 @@ int error_of_path(const std::string &path, int code, int system_errno) {
 }
 
 // No two threads use a connection at the same time, so it needs no mutex. SQLite as a whole needs its own.
-int open_file(const std::string &path, bool must_exist, std::unique_ptr<sqlite3, closes> &opened, char *why,
-              std::size_t room) {
+int open_file(const std::string &path, const std::string &in_memory, bool must_exist,
+              std::unique_ptr<sqlite3, closes> &opened, char *why, std::size_t room) {
     sqlite3 *handle = nullptr;
     if (path.empty())
         return refuse(-EINVAL, "the address has no path", why, room);
@@ -85,12 +86,12 @@ int open_file(const std::string &path, bool must_exist, std::unique_ptr<sqlite3,
     if (sqlite3_threadsafe() == 0)
         return refuse(-EOPNOTSUPP, "this SQLite was built without support for threads", why, room);
     const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | (must_exist ? 0 : SQLITE_OPEN_CREATE);
-    const std::string in_memory = sqlite::name_in_memory(path);
-    if (!in_memory.empty() && sqlite3_vfs_find("memdb") == nullptr)
+    const bool is_file = in_memory.empty();
+    if (!is_file && sqlite3_vfs_find("memdb") == nullptr)
         return refuse(-EOPNOTSUPP, "this SQLite was built without databases in memory", why, room);
     errno = 0;  // SQLite does not always set it
-    const int code = in_memory.empty() ? sqlite3_open_v2(path.c_str(), &handle, flags, nullptr)
-                                       : sqlite3_open_v2(in_memory.c_str(), &handle, flags, "memdb");
+    const int code =
+        sqlite3_open_v2((is_file ? path : in_memory).c_str(), &handle, flags, is_file ? nullptr : "memdb");
     opened.reset(handle);
     if (code != SQLITE_OK) {
         const int system_errno = handle != nullptr ? sqlite3_system_errno(handle) : 0;
@@ -109,13 +110,14 @@ int open_place(void **out, const tw_store_place &place, char *why, std::size_t r
     std::unique_ptr<sqlite3, closes> handle;
     const bool must_exist = place.must_exist != 0;
     const std::string path = path_of(place.address);
-    if (const int error = open_file(path, must_exist, handle, why, room); error != 0)
+    const std::string in_memory = sqlite::name_in_memory(path);
+    if (const int error = open_file(path, in_memory, must_exist, handle, why, room); error != 0)
         return error;
     const std::int64_t ms = place.timeout_ns / 1'000'000;
     sqlite3_busy_timeout(handle.get(), static_cast<int>(std::clamp<std::int64_t>(ms, 1, INT_MAX)));
     auto made = std::make_unique<store_connection>(std::move(handle), place.schema);
-    made->to.set_in_memory(sqlite::name_in_memory(path));
-    if (!made->to.name_in_memory().empty() && place.local_is_virtual != 0)
+    made->to.set_in_memory(in_memory);
+    if (!in_memory.empty() && place.local_is_virtual != 0)
         made->to.set_clock(place.local_now, place.local_now_arg);
     if (const int has = must_exist ? error_of_log(sqlite::has_tables(made->to)) : 1; has != 1)
         return has == 0 ? refuse(-ENOENT, "there are no tables of this schema in the file", why, room)
@@ -223,14 +225,17 @@ bool watch_log(int watch, sqlite3 *handle) {
 
 int begin_to_listen(store_connection &self) {
     const std::string &name = self.to.name_in_memory();
-    const int watch = name.empty() ? inotify_init1(IN_CLOEXEC | IN_NONBLOCK) : sqlite::begin_to_listen(name);
-    if (watch < 0)
+    // Closed with the connection, even after an error.
+    self.watch =
+        name.empty() ? inotify_init1(IN_CLOEXEC | IN_NONBLOCK) : eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (self.watch < 0)
         return self.to.fail(-EOPNOTSUPP, std::strerror(errno));
-    self.watch = watch;  // closed with the connection, even after an error
-    if (name.empty() && !watch_log(watch, self.handle.get()))
+    if (!name.empty())
+        sqlite::add_listener(name, self.watch);
+    else if (!watch_log(self.watch, self.handle.get()))
         return self.to.fail(-EOPNOTSUPP, std::strerror(errno));
     const int error = self.to.know_all_news();
-    return error != 0 ? error : watch;
+    return error != 0 ? error : self.watch;
 }
 
 int listen(void *raw) {

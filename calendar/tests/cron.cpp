@@ -20,7 +20,6 @@ using tickwheel::calendar::calendar;
 using tickwheel::calendar::cron;
 using tickwheel::calendar::zone;
 using tickwheel::test::date;
-using tickwheel::test::has_zones;
 using tickwheel::test::second_ns;
 using tickwheel::test::texts_in;
 

@@ -11,7 +11,6 @@
 namespace {
 
 using namespace refused_memory;
-using tickwheel::test::has_zones;
 
 int make(tw_calendar *&made, const char *zone, const char *&why) {
     return tw_calendar_new(&made, "30 9 * * mon-fri", zone, &why);

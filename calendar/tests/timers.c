@@ -4,6 +4,7 @@
 #include <tickwheel/keyed.h>
 
 #include "support/runtime_test.h"
+#include "support/zones.h"
 
 #define MINUTE (60 * TW_SECOND)
 #define HOUR (60 * MINUTE)
@@ -42,13 +43,6 @@ static int64_t next_from_now(int64_t due_ns, void *arg) {
     const struct report *report = arg;
     const int64_t now_ns = tw_runtime_now(report->rt);
     return tw_calendar_next(report->calendar, now_ns > due_ns ? now_ns : due_ns);
-}
-
-static bool has_zones(void) {
-    struct tw_calendar *calendar = NULL;
-    const bool has = tw_calendar_new(&calendar, "@daily", "Europe/Berlin", NULL) == 0;
-    tw_calendar_free(calendar);
-    return has;
 }
 
 static int64_t date(int year, int month, int day, int hour, int minute) {
@@ -92,22 +86,23 @@ static void assert_fired(const struct report *report, unsigned count, const int6
     }
 }
 
+/* At half past two in Berlin, for three nights. */
+static void assert_nights(int64_t begin, const int64_t *due) {
+    struct report report;
+    begin_at(&report, begin, "30 2 * * *", "Europe/Berlin", next_from_now);
+    assert_ok(tw_runtime_advance(report.rt, 3 * DAY));
+    assert_fired(&report, 3, due);
+    end(&report);
+}
+
 TEST_IF(has_zones(), a_time_in_the_gap_fires_at_its_end) {
     const int64_t due[] = {date(2024, 3, 30, 1, 30), date(2024, 3, 31, 1, 0), date(2024, 4, 1, 0, 30)};
-    struct report report;
-    begin_at(&report, date(2024, 3, 29, 12, 0), "30 2 * * *", "Europe/Berlin", next_from_now);
-    assert_ok(tw_runtime_advance(report.rt, 3 * DAY));
-    assert_fired(&report, COUNT_OF(due), due);
-    end(&report);
+    assert_nights(date(2024, 3, 29, 12, 0), due);
 }
 
 TEST_IF(has_zones(), a_time_that_comes_twice_fires_once) {
     const int64_t due[] = {date(2024, 10, 26, 0, 30), date(2024, 10, 27, 0, 30), date(2024, 10, 28, 1, 30)};
-    struct report report;
-    begin_at(&report, date(2024, 10, 25, 12, 0), "30 2 * * *", "Europe/Berlin", next_from_now);
-    assert_ok(tw_runtime_advance(report.rt, 3 * DAY));
-    assert_fired(&report, COUNT_OF(due), due);
-    end(&report);
+    assert_nights(date(2024, 10, 25, 12, 0), due);
 }
 
 TEST_IF(has_zones(), every_half_hour_goes_on_through_both_changes) {

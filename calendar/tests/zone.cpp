@@ -25,7 +25,6 @@ using tickwheel::calendar::zone_change;
 using tickwheel::calendar::zone_rule;
 using tickwheel::calendar::zone_span;
 using tickwheel::test::date;
-using tickwheel::test::has_zones;
 using tickwheel::test::texts_in;
 using bytes = std::vector<unsigned char>;
 

@@ -20,7 +20,6 @@ using tickwheel::durable::plan_fire;
 using tickwheel::durable::plan_retry;
 using tickwheel::durable::whole_microseconds;
 using tickwheel::test::date;
-using tickwheel::test::has_zones;
 using tickwheel::test::second_ns;
 
 constexpr std::int64_t ms = 1'000'000;

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include <tickwheel/calendar.h>
+#include "support/zones.h"
 
 namespace tickwheel::test {
 
@@ -21,14 +21,6 @@ inline std::int64_t date(int year, unsigned month, unsigned day, int hour = 0, i
 }
 
 inline constexpr std::int64_t second_ns = 1'000'000'000;
-
-// Whether there is a tz database.
-inline bool has_zones() {
-    tw_calendar *any = nullptr;
-    const bool has = tw_calendar_new(&any, "@daily", "Europe/Berlin", nullptr) == 0;
-    tw_calendar_free(any);
-    return has;
-}
 
 // The texts between the bars.
 inline std::vector<std::string> texts_in(const std::string &text) {

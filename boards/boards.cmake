@@ -1,5 +1,5 @@
-# The libraries that programs for boards link beside the wheel: the clocks of chips and the adapters to kernels, with
-# their headers.
+# The libraries that programs for boards link as well as the wheel: the clocks of chips and the adapters to kernels,
+# with their headers.
 #
 # These functions may also be called by a project that adds this one as a part, for other images.
 

@@ -35,8 +35,7 @@ bool breaks(unsigned one_in) {
     return has_faults && random_below(&seed, one_in) == 0;
 }
 
-// After most calls that break the membership connects anew, and pauses before; after a put it resumes at
-// once.
+// After most calls that break the membership pauses and reconnects; after a put it resumes at once.
 template <auto tw_store::*function, unsigned one_in = 500> struct faulty;
 template <class... Arguments, int (*tw_store::*function)(void *, Arguments...), unsigned one_in>
 struct faulty<function, one_in> {

@@ -21,9 +21,9 @@ tickwheel::observe::trace_ring ring;
 tickwheel::observe::kept_fire fire_of(std::uint64_t n) {
     return {n, ~n, static_cast<std::int64_t>(n * 3), static_cast<std::int64_t>(n * 5), n * 7, n * 11, n * 13};
 }
-bool is_whole(const tickwheel::observe::kept_fire &it) {
-    const tickwheel::observe::kept_fire as_it_was = fire_of(it.begun);
-    return memcmp(&it, &as_it_was, sizeof it) == 0;
+bool is_whole(const tickwheel::observe::kept_fire &fire) {
+    const tickwheel::observe::kept_fire as_it_was = fire_of(fire.begun);
+    return memcmp(&fire, &as_it_was, sizeof fire) == 0;
 }
 
 void *write_many(void *arg) {

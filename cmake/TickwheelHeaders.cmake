@@ -30,7 +30,7 @@ endfunction()
 tickwheel_headers(tickwheel PUBLIC fires.h must_check.h tw.h version.h)
 tickwheel_headers_in(${config_dir} tickwheel PUBLIC config.h)
 if(TW_RUNTIME)
-    tickwheel_headers(tickwheel PUBLIC driver.h handle.h inspect.h keyed.h observe.h runtime.h task.h trace.h
+    tickwheel_headers(tickwheel PUBLIC driver.h timers.h inspect.h keyed.h observe.h runtime.h task.h trace.h
         workers.h)
     tickwheel_headers(tickwheel_cpp INTERFACE
         callback.hpp chrono.hpp cplusplus.hpp pinned_timer.hpp runtime.hpp sleep.hpp tickwheel.hpp timer.hpp

@@ -22,7 +22,7 @@ function(tickwheel_get_runtime_sources variable)
         src/runtime/meter.cpp src/runtime/nodes.cpp src/runtime/queries.cpp src/runtime/stopwatch.cpp
         src/runtime/threads.cpp src/runtime/turn.cpp src/runtime/virtual_time.cpp src/runtime/wall.cpp
         src/workers/pool.cpp src/workers/workers.cpp
-        src/timers/cells.cpp src/timers/record_space.cpp src/timers/handle.cpp src/timers/key_table.cpp
+        src/timers/cells.cpp src/timers/record_space.cpp src/timers/timers.cpp src/timers/key_table.cpp
         src/timers/keyed.cpp src/timers/record_life.cpp src/timers/record_move.cpp src/timers/record_set.cpp
         src/timers/record_start.cpp src/timers/record_store.cpp src/timers/slab.cpp src/timers/spare_memory.cpp
         src/observe/counters.cpp src/observe/dump.cpp src/observe/escaped.cpp src/observe/inspect.cpp

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <tickwheel/calendar.h>
-#include <tickwheel/handle.h>
+#include <tickwheel/timers.h>
 #include <time.h>
 
 static const int64_t day = 86400 * TW_SECOND;
@@ -54,18 +54,18 @@ int main(void) {
                   autumn = 1729857600 * TW_SECOND; /* days before the changes */
     struct report report = {0};
     struct tw_task task = {.fn = on_report, .arg = &report, .next = next_report};
-    struct tw_handles *timers = NULL;
+    struct tw_timers *timers = NULL;
     tw_handle handle;
     const char *why = "no memory";
 
     setenv("TZ", "Europe/Berlin", 1); /* for what is printed */
     if (tw_calendar_new(&report.calendar, "30 2 * * *", "Europe/Berlin", &why) != 0 ||
-        tw_runtime_new(&report.rt, &options) != 0 || tw_handles_new(&timers, report.rt, NULL) != 0) {
+        tw_runtime_new(&report.rt, &options) != 0 || tw_timers_new(&timers, report.rt, NULL) != 0) {
         fprintf(stderr, "no timers: %s\n", why);
         return 1;
     }
     set_clock(report.rt, spring, "to the spring");
-    if (tw_handle_start(timers, &handle, NULL, &task) != 0)
+    if (tw_timer_start(timers, &handle, NULL, &task) != 0)
         return 1;
     tw_runtime_advance(report.rt, 3 * day); /* there is no half past two on the 31st */
     set_clock(report.rt, autumn, "forward, to the autumn");

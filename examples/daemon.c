@@ -28,7 +28,7 @@ int main(void) {
     tw_node_init(&ready, say, "ready");
     tw_node_init(&heartbeat, say, "alive");
     tw_runtime_after(rt, &ready, 100 * TW_MILLISECOND);
-    tw_runtime_every(rt, &heartbeat, TW_SECOND, TW_SKIP);
+    tw_runtime_every(rt, &heartbeat, TW_SECOND, TW_COALESCE);
 
     sigwait(&ends, &signal);
     tw_runtime_free(rt); /* no callback runs from here on */

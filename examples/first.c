@@ -22,7 +22,7 @@ int main(void) {
         return 1;
     tw_node_init(&beat, on_beat, "alive");
     tw_node_init(&session.idle, on_idle, &session);
-    tw_runtime_every(timers, &beat, TW_SECOND, TW_SKIP); /* never drifts */
+    tw_runtime_every(timers, &beat, TW_SECOND, TW_COALESCE); /* never drifts */
     tw_runtime_after(timers, &session.idle, 2 * TW_SECOND);
     usleep(1500000);
     tw_runtime_postpone(timers, &session.idle, 2 * TW_SECOND); /* data came in */

@@ -53,8 +53,8 @@ static void on_look(struct tw_node *node, void *arg) {
 }
 
 static void every_second(struct tw_node *node, int64_t first_ns) {
-    /* TW_SKIP: missed fires are counted, not repeated */
-    struct tw_when when = {.due_ns = first_ns, .period_ns = TW_SECOND, .missed = TW_SKIP};
+    /* TW_COALESCE: missed fires are counted, not repeated */
+    struct tw_when when = {.due_ns = first_ns, .period_ns = TW_SECOND, .missed = TW_COALESCE};
     tw_runtime_arm(rt, node, &when);
 }
 

@@ -24,7 +24,7 @@ int main(void) {
     tw_node_init(&upload.timeout, on_timeout, &upload);
 
     tw_arm_after(&wheel, &login.timeout, 30);
-    tw_arm_every(&wheel, &ping.timeout, 20, 20, TW_SKIP, 3); /* at 20, 40, 60 */
+    tw_arm_every(&wheel, &ping.timeout, 20, 20, TW_COALESCE, 3); /* at 20, 40, 60 */
     tw_arm_after(&wheel, &upload.timeout, 1000);
     tw_postpone(&wheel, &upload.timeout, 5000); /* data came in */
     tw_cancel(&wheel, &login.timeout);          /* the password was right */

@@ -46,7 +46,7 @@ static void order(uint64_t number) {
 }
 
 static void pay(uint64_t number) {
-    int prevented = tw_keyed_remove(orders, tw_key_number(number));
+    int prevented = tw_keyed_cancel(orders, tw_key_number(number));
     say_when();
     printf("order %d is paid%s\n", (int)number, prevented == 1 ? "" : " too late");
 }
@@ -65,10 +65,11 @@ static struct tw_key key_of(char room[KEY_ROOM], const char *customer, const cha
 
 static void come(const char *customer) {
     char room[KEY_ROOM];
-    const int replaced = must(tw_keyed_after(customers, key_of(room, customer, "reward"), 15 * minute,
-                                             on_customer, "here you are"));
+    const struct tw_key key = key_of(room, customer, "reward");
+    const int is_again = tw_keyed_get(customers, key, NULL) == 0;
+    must(tw_keyed_after(customers, key, 15 * minute, on_customer, "here you are"));
     say_when();
-    printf("%s comes in%s\n", customer, replaced == 1 ? " again, and waits from here" : "");
+    printf("%s comes in%s\n", customer, is_again ? " again, and waits from here" : "");
 }
 
 static void buy(const char *customer) {

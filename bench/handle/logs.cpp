@@ -1,10 +1,10 @@
-// The yardstick for handle.h: what the structure of this library's records costs without all that a library
+// The yardstick for timers.h: what the structure of this library's records costs without all that a library
 // adds. Records in one array, slots of three levels as logs of entries, a spinlock around each call; no bound
 // on a step, no check of a handle but its generation, no other thread to wake. For life and churn alone.
 #include <atomic>
 #include <cstring>
 
-#include "handle.h"
+#include "timers.h"
 
 namespace {
 

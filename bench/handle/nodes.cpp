@@ -1,5 +1,5 @@
-// handle.h with intrusive nodes on the same runtime.
-#include "handle.h"
+// timers.h with intrusive nodes on the same runtime.
+#include "timers.h"
 
 namespace {
 

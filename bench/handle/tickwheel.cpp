@@ -1,7 +1,7 @@
-// handle.h with this library's handles.
-#include <tickwheel/handle.h>
+// timers.h with this library's handles.
+#include <tickwheel/timers.h>
 
-#include "handle.h"
+#include "timers.h"
 
 namespace {
 
@@ -10,26 +10,26 @@ class Handles {
     using Timer = tw_handle;
 
     explicit Handles(tw_runtime *runtime) {
-        bench::require(tw_handles_new(&handles_, runtime, nullptr) == 0, "tw_handles_new");
+        bench::require(tw_timers_new(&handles_, runtime, nullptr) == 0, "tw_timers_new");
     }
 
     void init(Timer &handle) { handle = TW_NO_HANDLE; }
     void start(Timer &handle, std::int64_t delay_ns) {
-        const int result = tw_handle_after(
+        const int result = tw_timer_after(
             handles_, &handle, delay_ns,
             [](const tw_event *, void *fired) { ++*static_cast<std::uint64_t *>(fired); }, &fired_);
-        bench::require(result == 0, "tw_handle_after");
+        bench::require(result == 0, "tw_timer_after");
     }
-    void move(Timer &handle, std::int64_t delay_ns) { tw_handle_move(handles_, handle, delay_ns); }
-    void stop(Timer &handle) { bench::require(tw_handle_stop(handles_, handle) == 1, "tw_handle_stop"); }
+    void move(Timer &handle, std::int64_t delay_ns) { tw_timer_move(handles_, handle, delay_ns); }
+    void stop(Timer &handle) { bench::require(tw_timer_cancel(handles_, handle) == 1, "tw_timer_cancel"); }
     std::uint64_t fired() const { return fired_; }
 
   private:
-    tw_handles *handles_ = nullptr;  // freed with the runtime
+    tw_timers *handles_ = nullptr;  // freed with the runtime
     std::uint64_t fired_ = 0;
 };
 
-const bench::Module module{"this tree", "tw_handle_after, _stop, _move", false, bench::run_handle<Handles>};
+const bench::Module module{"this tree", "tw_timer_after, _stop, _move", false, bench::run_handle<Handles>};
 
 }  // namespace
 

@@ -17,7 +17,7 @@ class Keyed {
     }
     void move(const bench::Key &key, std::int64_t delay_ns) { tw_keyed_move(keyed_, named(key), delay_ns); }
     void remove(const bench::Key &key) {
-        bench::require(tw_keyed_remove(keyed_, named(key)) == 1, "tw_keyed_remove");
+        bench::require(tw_keyed_cancel(keyed_, named(key)) == 1, "tw_keyed_cancel");
     }
     std::size_t count() const { return tw_keyed_count(keyed_); }
 

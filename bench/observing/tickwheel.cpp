@@ -4,7 +4,7 @@
 // In real time, because on virtual time there is nothing to time.
 #include <poll.h>
 
-#include <tickwheel/handle.h>
+#include <tickwheel/timers.h>
 
 #include "../cpu.h"
 #include "../delays.h"
@@ -72,13 +72,13 @@ double fire_nodes(const Task &task) {
 double fire_handles(const Task &task) {
     const Delays delays = delays_of(task.inputs.deadlines, from, spread);
     LentRuntime runtime;
-    tw_handles *handles;
+    tw_timers *handles;
     tw_handle id;
-    require(tw_handles_new(&handles, runtime, nullptr) == 0, "tw_handles_new");
+    require(tw_timers_new(&handles, runtime, nullptr) == 0, "tw_timers_new");
     for (std::size_t i = 0; i < task.n; ++i)
-        require(tw_handle_after(
+        require(tw_timer_after(
                     handles, &id, delays[i], [](const tw_event *, void *) { ++fired; }, nullptr) == 0,
-                "tw_handle_after");
+                "tw_timer_after");
     return runtime.fire(task.n);
 }
 
@@ -99,7 +99,7 @@ std::vector<Sample> run(const Task &task) {
             {Workload::observed_handles, fire_handles(task)}};
 }
 
-const Module module{"this tree", "tw_runtime_after, _cancel, _dispatch; tw_handle_after", false, run};
+const Module module{"this tree", "tw_runtime_after, _cancel, _dispatch; tw_timer_after", false, run};
 
 }  // namespace
 

@@ -107,10 +107,10 @@ static void set_up(void) {
     tw_node_init(&watchdog_node, bite, NULL);
     tw_node_init(&heartbeat_node, heartbeat, NULL);
 
-    tw_arm_every(&wheel, &blink_node, BLINK_PERIOD, BLINK_PERIOD, TW_SKIP, 0);
+    tw_arm_every(&wheel, &blink_node, BLINK_PERIOD, BLINK_PERIOD, TW_COALESCE, 0);
     tw_arm_after(&wheel, &finger_node, script[0]);
     tw_arm_after(&wheel, &watchdog_node, PATIENCE);
-    tw_arm_every(&wheel, &heartbeat_node, HEARTBEAT_PERIOD, HEARTBEAT_PERIOD, TW_SKIP, 0);
+    tw_arm_every(&wheel, &heartbeat_node, HEARTBEAT_PERIOD, HEARTBEAT_PERIOD, TW_COALESCE, 0);
 }
 
 static void line(const char *before, unsigned long number, const char *after) {

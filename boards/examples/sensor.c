@@ -71,8 +71,8 @@ static void set_up(void) {
     tw_init(&wheel, 0, 0);
     tw_node_init(&measure_node, measure, NULL);
     tw_node_init(&send_node, send, NULL);
-    tw_arm_every(&wheel, &measure_node, TICKS_PER_SECOND / 10, TICKS_PER_SECOND / 10, TW_SKIP, 0);
-    tw_arm_every(&wheel, &send_node, TICKS_PER_SECOND, TICKS_PER_SECOND, TW_SKIP, 0);
+    tw_arm_every(&wheel, &measure_node, TICKS_PER_SECOND / 10, TICKS_PER_SECOND / 10, TW_COALESCE, 0);
+    tw_arm_every(&wheel, &send_node, TICKS_PER_SECOND, TICKS_PER_SECOND, TW_COALESCE, 0);
 }
 
 static void line(const char *before, unsigned long number, const char *after) {

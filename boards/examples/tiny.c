@@ -24,8 +24,8 @@ static void sleep_until_next(uint64_t now) {
 int main(void) {
     unsigned light = 0, sent = 0;
     clock_start(CLOCK_HZ / 1000, TW_TICKLESS);
-    tw_arm_every(&wheel, &blink, 10, 10, TW_SKIP, 0);
-    tw_arm_every(&wheel, &beat, 50, 50, TW_SKIP, 0);
+    tw_arm_every(&wheel, &blink, 10, 10, TW_COALESCE, 0);
+    tw_arm_every(&wheel, &beat, 50, 50, TW_COALESCE, 0);
     while (light < 100) {
         const uint64_t now = clock_now();
         tw_advance(&wheel, (tw_tick)now, TW_UNBOUNDED);

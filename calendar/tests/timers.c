@@ -15,7 +15,7 @@ enum { FIRES_MAX = 64 };
 /* A task, as programs write them: its argument has the calendar. */
 struct report {
     struct tw_runtime *rt;
-    struct tw_handles *timers;
+    struct tw_timers *timers;
     struct tw_calendar *calendar;
     tw_handle handle;
     int64_t set_back_ns; /* by the next callback */
@@ -54,13 +54,13 @@ static int64_t date(int year, int month, int day, int hour, int minute) {
 static void begin(struct report *report, struct tw_runtime_options options, const char *cron,
                   const char *zone) {
     *report = (struct report){.rt = new_runtime(options)};
-    assert_ok(tw_handles_new(&report->timers, report->rt, NULL));
+    assert_ok(tw_timers_new(&report->timers, report->rt, NULL));
     assert_ok(tw_calendar_new(&report->calendar, cron, zone, NULL));
 }
 
 static void start(struct report *report, tw_next_deadline *next) {
     const struct tw_task task = {.fn = on_due, .arg = report, .next = next};
-    assert_ok(tw_handle_start(report->timers, &report->handle, NULL, &task));
+    assert_ok(tw_timer_start(report->timers, &report->handle, NULL, &task));
 }
 
 /* Starts a timer on a virtual wall clock that reads `now_ns`. */
@@ -176,7 +176,7 @@ TEST(set_back_what_has_fired_is_not_due_again) {
         assert_ok(tw_runtime_set_wall(report.rt, nine - 10 * MINUTE));
         assert_ok(tw_runtime_advance(report.rt, DAY));
         assert_int_equal(report.fires, 1);
-        assert_int_equal(tw_handle_remaining(report.timers, report.handle), 10 * MINUTE);
+        assert_int_equal(tw_timer_remaining(report.timers, report.handle), 10 * MINUTE);
         assert_ok(tw_runtime_advance(report.rt, 10 * MINUTE));
         const int64_t due[] = {nine, nine + DAY};
         assert_fired(&report, COUNT_OF(due), due);
@@ -205,7 +205,7 @@ TEST(set_back_from_a_clock_far_ahead_the_timer_is_started_again) {
     assert_ok(tw_runtime_set_wall(report.rt, now));
     assert_ok(tw_runtime_advance(report.rt, 3 * HOUR));
     assert_int_equal(report.fires, 0);
-    assert_int_equal(tw_handle_stop(report.timers, report.handle), 1);
+    assert_int_equal(tw_timer_cancel(report.timers, report.handle), 1);
     start(&report, next_from_now);
     assert_ok(tw_runtime_advance(report.rt, DAY));
     const int64_t due[] = {now + HOUR + DAY};
@@ -221,9 +221,9 @@ TEST(the_last_due_time_ends_the_timer) {
     begin_at(&report, due[0] - HOUR, "@yearly", NULL, next_from_now);
     assert_ok(tw_runtime_advance(report.rt, 2 * HOUR));
     assert_fired(&report, COUNT_OF(due), due);
-    assert_int_equal(tw_handles_count(report.timers), 0);
+    assert_int_equal(tw_timers_count(report.timers), 0);
     const struct tw_task task = {.fn = on_due, .arg = &report, .next = next_from_now};
-    assert_int_equal(tw_handle_start(report.timers, &report.handle, NULL, &task), -ENOENT);
+    assert_int_equal(tw_timer_start(report.timers, &report.handle, NULL, &task), -ENOENT);
     end(&report);
 }
 
@@ -267,7 +267,7 @@ TEST(each_second_of_the_systems_clock) {
           NULL);
     const struct tw_task task = {.fn = on_second, .arg = &report, .next = next_from_now};
     assert_ok(tw_runtime_start(report.rt));
-    assert_ok(tw_handle_start(report.timers, &report.handle, NULL, &task));
+    assert_ok(tw_timer_start(report.timers, &report.handle, NULL, &task));
     wait_for(atomic_load(&seen) >= 2);
     end(&report);
 }

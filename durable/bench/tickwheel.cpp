@@ -65,7 +65,7 @@ class peer {
         tw_runtime_free(rt_);
     }
 
-    void start() { check(tw_durable_handle(jobs_, "job", on_fire, this, nullptr)); }
+    void start() { check(tw_durable_register(jobs_, "job", on_fire, this, nullptr)); }
 
     // One put of many jobs, that are due at these times, or at once.
     void put(const std::vector<std::int64_t> &due, std::size_t count) {

@@ -51,7 +51,7 @@ static int serve(const char *address) {
     if (tw_runtime_new(&rt, NULL) != 0 || tw_runtime_start(rt) != 0)
         return 1;
     must(tw_durable_open(&jobs, rt, address, &options));
-    must(tw_durable_handle(jobs, "reminder", on_reminder, jobs, NULL));
+    must(tw_durable_register(jobs, "reminder", on_reminder, jobs, NULL));
     while (read(STDIN_FILENO, &end, 1) > 0) /* until the first process has ended */
         ;
     tw_durable_close(jobs);

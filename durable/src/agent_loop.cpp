@@ -49,13 +49,13 @@ void agent_loop::ring() {
     if (timers_ == nullptr)
         eventfd_write(bell_, 1);
     else if (!is_in_step_ && !is_stopping_)
-        tw_handle_move(timers_, timer_, 0);
+        tw_timer_move(timers_, timer_, 0);
 }
 
 void agent_loop::stop() {
     is_stopping_ = true;
     if (timers_ != nullptr) {
-        tw_handle_stop_wait(timers_, timer_);
+        tw_timer_cancel_wait(timers_, timer_);
     } else if (thread_.joinable()) {
         is_rung_ = false;
         ring();
@@ -88,7 +88,7 @@ void agent_loop::run() {
 
 void agent_loop::start_timer(std::int64_t delay) {
     // A one-shot timer that has fired cannot be moved, so each wait arms a new timer.
-    const int error = tw_handle_after(
+    const int error = tw_timer_after(
         timers_, &timer_, delay,
         [](const tw_event *, void *loop) { static_cast<agent_loop *>(loop)->fire(); }, this);
     if (error != 0)

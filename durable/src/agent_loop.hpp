@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <thread>
 
-#include <tickwheel/handle.h>
+#include <tickwheel/timers.h>
 
 #include "settings.hpp"
 
@@ -45,7 +45,7 @@ class growing_pause {
 class agent_loop {
   public:
     // If `timers` is not null, the loop starts no thread and runs on a timer of this set.
-    agent_loop(agent &whom, const local_clock &clock, tw_handles *timers)
+    agent_loop(agent &whom, const local_clock &clock, tw_timers *timers)
         : whom_(whom), clock_(clock), timers_(timers) {}
     agent_loop(const agent_loop &) = delete;
     agent_loop &operator=(const agent_loop &) = delete;
@@ -68,7 +68,7 @@ class agent_loop {
 
     agent &whom_;
     const local_clock clock_;
-    tw_handles *const timers_;
+    tw_timers *const timers_;
     int bell_ = -1;
     std::atomic<bool> is_stopping_{false}, is_rung_{false};
     std::thread thread_;

@@ -5,7 +5,7 @@
 #include <string>
 
 #include <tickwheel/durable_store.h>
-#include <tickwheel/handle.h>
+#include <tickwheel/timers.h>
 
 #include "schedule.hpp"
 

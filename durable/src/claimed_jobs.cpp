@@ -46,8 +46,8 @@ claimed_jobs::claimed_jobs(const settings &all, const local_clock &clock, const 
 }
 
 claimed_jobs::~claimed_jobs() {
-    tw_handles_free(wheel_);
-    tw_handles_free(runs_);
+    tw_timers_free(wheel_);
+    tw_timers_free(runs_);
     tw_workers_free(pool_);
 }
 
@@ -55,7 +55,7 @@ int claimed_jobs::start(tw_runtime *rt, std::function<void()> call_dispatcher) {
     call_dispatcher_ = std::move(call_dispatcher);
     for (unsigned i = 0; i < settings_.threads; ++i)
         runners_.push_back({*this});
-    tw_handles_options run_options = {};
+    tw_timers_options run_options = {};
     run_options.capacity = 2 * settings_.threads;  // because the end of a turn may begin another
     run_options.label = "durable job";
     run_options.workers = settings_.workers;
@@ -70,10 +70,10 @@ int claimed_jobs::start(tw_runtime *rt, std::function<void()> call_dispatcher) {
             return error;
         run_options.workers = pool_;
     }
-    tw_handles_options wheel_options = {};
+    tw_timers_options wheel_options = {};
     wheel_options.label = "durable job, held";
-    const int error = tw_handles_new(&wheel_, rt, &wheel_options);
-    return error != 0 ? error : tw_handles_new(&runs_, rt, &run_options);
+    const int error = tw_timers_new(&wheel_, rt, &wheel_options);
+    return error != 0 ? error : tw_timers_new(&runs_, rt, &run_options);
 }
 
 // Jobs that wait for a worker go back to the database in their state, started.
@@ -83,9 +83,9 @@ void claimed_jobs::end() {
         has_ended_ = true;
     }
     if (wheel_ != nullptr)
-        tw_handles_drain(wheel_, nullptr, nullptr);
+        tw_timers_cancel_all(wheel_, nullptr, nullptr);
     if (runs_ != nullptr)
-        tw_handles_drain(runs_, nullptr, nullptr);
+        tw_timers_cancel_all(runs_, nullptr, nullptr);
 }
 
 // --- on the wheel -------------------------------------------------------------------------
@@ -103,7 +103,7 @@ void claimed_jobs::arm(claimed_job &job) {
     };
     tw_when when = {};
     when.due_ns = std::max<std::int64_t>(left, 0);
-    if (tw_handle_start(wheel_, &job.timer, &when, &task) != 0) {
+    if (tw_timer_start(wheel_, &job.timer, &when, &task) != 0) {
         job.at = stage::ready;
         ready_.push_back(&job);
     }
@@ -217,7 +217,7 @@ void claimed_jobs::arm_again() {
 
 // Returns false if the job's time has come: on_time has been called or will be.
 // REQUIRES: mutex held
-bool claimed_jobs::take_off(claimed_job &job) { return tw_handle_stop(wheel_, job.timer) == 1; }
+bool claimed_jobs::take_off(claimed_job &job) { return tw_timer_cancel(wheel_, job.timer) == 1; }
 
 // --- forgetting ---------------------------------------------------------------------------
 
@@ -425,7 +425,7 @@ void claimed_jobs::wake(runner &sleeper, std::int64_t delay) {
     tw_when when = {};
     when.due_ns = delay;
     sleeper.has_run = false;
-    sleeper.is_awake = tw_handle_start(runs_, &sleeper.timer, &when, &turn) == 0;
+    sleeper.is_awake = tw_timer_start(runs_, &sleeper.timer, &when, &turn) == 0;
 }
 
 // --- running ------------------------------------------------------------------------------

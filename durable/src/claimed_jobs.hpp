@@ -208,8 +208,8 @@ class claimed_jobs {
     job_counters &counts_;
     std::function<void()> call_dispatcher_;
 
-    tw_workers *pool_ = nullptr;                     // our own; null: the user's, or none
-    tw_handles *wheel_ = nullptr, *runs_ = nullptr;  // of jobs, and of runners
+    tw_workers *pool_ = nullptr;                    // our own; null: the user's, or none
+    tw_timers *wheel_ = nullptr, *runs_ = nullptr;  // of jobs, and of runners
 
     mutable std::mutex mutex_;
     std::unordered_map<std::int64_t, std::unique_ptr<claimed_job>> jobs_;  // by token

@@ -87,19 +87,14 @@ int put_for(tw_durable &durable, std::vector<tw_store_put> &puts, bool keep) {
     return error;
 }
 
-// Returns how many existed.
-std::int64_t put_all(tw_durable &durable, const tw_durable_job *jobs, std::size_t count, unsigned existing) {
-    if (existing != TW_DURABLE_REPLACE && existing != TW_DURABLE_KEEP)
-        return refuse(-EINVAL, "neither replace nor keep");
+// Returns 1 if the job was to be added and there is one of its name.
+int put_all(tw_durable &durable, const tw_durable_job *jobs, std::size_t count, unsigned existing) {
     checked_jobs all;
     if (const int error = check_all(durable, jobs, count, all); error != 0)
         return error;
-    if (const int error = put_for(durable, all.puts, existing == TW_DURABLE_KEEP); error != 0)
+    if (const int error = put_for(durable, all.puts, existing != TW_DURABLE_REPLACE); error != 0)
         return error;
-    std::int64_t existed = 0;
-    for (const tw_store_put &put : all.puts)
-        existed += put.existed != 0 ? 1 : 0;
-    return existed;
+    return existing == TW_DURABLE_ADD && all.puts[0].existed != 0 ? 1 : 0;
 }
 
 int check_named(const tw_durable *durable, const char *kind, const char *key) {
@@ -164,20 +159,24 @@ TW_API int tw_durable_put(tw_durable *durable, const tw_durable_job *job, enum t
         return error;
     if (job == nullptr)
         return refuse(-EINVAL, "the job is null");
-    return static_cast<int>(guarded([&] { return put_all(*durable, job, 1, number_of(existing)); }));
+    if (number_of(existing) > TW_DURABLE_ADD)
+        return refuse(-EINVAL, "`existing` is none of TW_DURABLE_REPLACE, TW_DURABLE_KEEP, TW_DURABLE_ADD");
+    const int result = guarded([&] { return put_all(*durable, job, 1, number_of(existing)); });
+    return result == 1 ? refuse(-EEXIST, "there is a job of this name") : result;
 }
 
-TW_API int64_t tw_durable_put_many(tw_durable *durable, const tw_durable_job *jobs, size_t count,
-                                   enum tw_durable_existing existing) {
+TW_API int tw_durable_put_many(tw_durable *durable, const tw_durable_job *jobs, size_t count,
+                               enum tw_durable_existing existing) {
     if (const int error = check_usable(durable); error != 0)
         return error;
     if (jobs == nullptr && count > 0)
         return refuse(-EINVAL, "the jobs are null");
-    const std::int64_t existed = guarded([&] { return put_all(*durable, jobs, count, number_of(existing)); });
-    return existed < 0 ? existed : static_cast<std::int64_t>(count) - existed;
+    if (number_of(existing) > TW_DURABLE_KEEP)
+        return refuse(-EINVAL, "`existing` is neither TW_DURABLE_REPLACE nor TW_DURABLE_KEEP");
+    return guarded([&] { return put_all(*durable, jobs, count, number_of(existing)); });
 }
 
-TW_API int tw_durable_remove(tw_durable *durable, const char *kind, const char *key) {
+TW_API int tw_durable_cancel(tw_durable *durable, const char *kind, const char *key) {
     if (const int error = check_named(durable, kind, key); error != 0)
         return error;
     return guarded([&] {

@@ -36,7 +36,7 @@ member::member(const database &to, const settings &settings, const local_clock &
 
 int member::start(tw_runtime *rt) {
     if (all.single_thread)
-        if (const int error = tw_handles_new(&rounds, rt, nullptr); error != 0)
+        if (const int error = tw_timers_new(&rounds, rt, nullptr); error != 0)
             return error;
     membership_loop = std::make_unique<agent_loop>(membership, clock, rounds);
     dispatcher_loop = std::make_unique<agent_loop>(dispatcher, clock, rounds);
@@ -52,7 +52,7 @@ int member::start(tw_runtime *rt) {
 member::~member() {
     membership_loop.reset();
     dispatcher_loop.reset();
-    tw_handles_free(rounds);
+    tw_timers_free(rounds);
 }
 
 // First the dispatcher starts no more jobs, then the handlers end, and then there are no more answers.
@@ -194,8 +194,8 @@ TW_API int tw_durable_close(tw_durable *durable) {
     return refuse(-ETIMEDOUT, why);
 }
 
-TW_API int tw_durable_handle(tw_durable *durable, const char *kind, tw_durable_handler *fn, void *arg,
-                             const tw_durable_retries *retries) {
+TW_API int tw_durable_register(tw_durable *durable, const char *kind, tw_durable_handler *fn, void *arg,
+                               const tw_durable_retries *retries) {
     if (const int error = check_usable(durable); error != 0)
         return error;
     if (const int error = check_name(kind, "kind"); error != 0)

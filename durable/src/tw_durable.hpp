@@ -26,7 +26,7 @@ struct member {
     tickwheel::durable::membership membership;
     database for_dispatcher;  // its timeout is shorter: ready jobs do not wait for a hung server
     tickwheel::durable::dispatcher dispatcher;
-    tw_handles *rounds = nullptr;  // null unless everything runs on one thread
+    tw_timers *rounds = nullptr;  // null unless everything runs on one thread
     std::unique_ptr<agent_loop> membership_loop, dispatcher_loop;
 
     member(const database &to, const settings &settings, const local_clock &local, database_clock &database,

@@ -120,7 +120,7 @@ static enum tw_durable_answer fail_each(struct tw_durable_fire *fire, UNUSED str
 /* The process handles "bill" with these retries, and fails. */
 static void begin_failing(struct tw_durable_retries retries) {
     self->inside = fail_each;
-    assert_int_equal(tw_durable_handle(self->jobs, "bill", note, self, &retries), 0);
+    assert_int_equal(tw_durable_register(self->jobs, "bill", note, self, &retries), 0);
 }
 
 static void put_bill(int64_t delay, int64_t period) {
@@ -274,7 +274,7 @@ TEST(of_a_long_text_200_bytes_are_kept) {
 
 TEST(each_kind_has_its_handler) {
     join((struct tw_durable_options){0});
-    assert_int_equal(tw_durable_handle(self->jobs, "bill", note, other, NULL), 0);
+    assert_int_equal(tw_durable_register(self->jobs, "bill", note, other, NULL), 0);
     put_mail(self, "17", SECOND);
     put_bill(SECOND, 0);
     advance(self, MINUTE);
@@ -398,7 +398,7 @@ TEST(another_try_is_for_its_due_time_however_late_it_is) {
     for (unsigned fails = 0; fails < 2; ++fails) {
         begin();
         self->inside = fails ? fail_once : again_once;
-        assert_int_equal(tw_durable_handle(self->jobs, "bill", note, self, &slow), 0);
+        assert_int_equal(tw_durable_register(self->jobs, "bill", note, self, &slow), 0);
         struct tw_durable_job job = every(HOUR, TW_DURABLE_COALESCE);
         job.kind = "bill";
         assert_int_equal(put(self, job), 0);

@@ -21,7 +21,7 @@ static enum tw_durable_answer read_text(struct tw_durable_fire *fire, UNUSED str
 TEST(a_replaced_job_fires_as_the_new_one) {
     self->inside = read_text;
     assert_int_equal(put(self, with_text("17", HOUR, "old")), 0);
-    assert_int_equal(put(self, with_text("17", 2 * HOUR, "new")), 1);
+    assert_int_equal(put(self, with_text("17", 2 * HOUR, "new")), 0);
     advance(self, 90 * MINUTE);
     assert_int_equal(self->count, 0);
     advance(self, HOUR);
@@ -29,21 +29,31 @@ TEST(a_replaced_job_fires_as_the_new_one) {
     assert_string_equal(text_seen, "new");
 }
 
+TEST(a_job_can_be_added_if_there_is_none_of_its_name) {
+    const struct tw_durable_job job = mail("17", HOUR);
+    assert_int_equal(tw_durable_put(self->jobs, &job, TW_DURABLE_ADD), 0);
+    assert_int_equal(tw_durable_put(self->jobs, &job, TW_DURABLE_ADD), -EEXIST);
+    advance(self, 2 * HOUR);
+    assert_int_equal(self->count, 1);
+    assert_int_equal(tw_durable_put(self->jobs, &job, TW_DURABLE_ADD), 0);
+}
+
 TEST(a_job_that_is_kept_stays_as_it_is) {
     self->inside = read_text;
     const struct tw_durable_job old = with_text("17", HOUR, "old"), new = with_text("17", 2 * HOUR, "new");
     assert_int_equal(tw_durable_put(self->jobs, &old, TW_DURABLE_KEEP), 0);
-    assert_int_equal(tw_durable_put(self->jobs, &new, TW_DURABLE_KEEP), 1);
+    assert_int_equal(tw_durable_put(self->jobs, &new, TW_DURABLE_KEEP), 0);
+    assert_int_equal(tw_durable_put(self->jobs, &new, TW_DURABLE_ADD), -EEXIST);
     advance(self, 90 * MINUTE);
     assert_int_equal(self->count, 1);
     assert_string_equal(text_seen, "old");
 }
 
-TEST(many_are_put_at_once_and_counted_if_they_are_new) {
+TEST(many_are_put_at_once_if_they_are_new) {
     put_mail(self, "b", HOUR);
     const struct tw_durable_job jobs[] = {mail("a", SECOND), mail("b", SECOND), mail("c", SECOND),
                                           mail("a", SECOND)};
-    assert_int_equal(tw_durable_put_many(self->jobs, jobs, 4, TW_DURABLE_KEEP), 2);
+    assert_int_equal(tw_durable_put_many(self->jobs, jobs, 4, TW_DURABLE_KEEP), 0);
     advance(self, MINUTE);
     assert_int_equal(self->count, 2);
     assert_int_equal(tw_durable_put_many(self->jobs, jobs, 0, TW_DURABLE_KEEP), 0);
@@ -54,7 +64,7 @@ TEST(of_jobs_of_one_name_that_are_put_at_once_the_last_fires_alone) {
     self->inside = read_text;
     const struct tw_durable_job jobs[] = {mail("18", 0), with_text("17", 0, "old"),
                                           with_text("17", 0, "new")};
-    assert_int_equal(tw_durable_put_many(self->jobs, jobs, 3, TW_DURABLE_REPLACE), 2);
+    assert_int_equal(tw_durable_put_many(self->jobs, jobs, 3, TW_DURABLE_REPLACE), 0);
     advance(self, MINUTE);
     assert_int_equal(self->count, 2);
     assert_string_equal(text_seen, "new");
@@ -65,7 +75,7 @@ TEST(a_job_that_is_replaced_while_it_is_held_fires_as_the_new_one) {
     assert_int_equal(put(self, with_text("17", 2 * SECOND, "old")), 0);
     advance(self, SECOND);
     assert_int_equal(entry_of(self, "17").state, TW_DURABLE_HELD);
-    assert_int_equal(put(self, with_text("17", 3 * SECOND, "new")), 1);
+    assert_int_equal(put(self, with_text("17", 3 * SECOND, "new")), 0);
     assert_int_equal(entry_of(self, "17").state, TW_DURABLE_PENDING);
     advance(self, MINUTE);
     assert_int_equal(self->count, 1);
@@ -77,8 +87,8 @@ TEST(a_job_that_is_replaced_while_it_is_held_fires_as_the_new_one) {
 
 TEST(a_job_that_is_removed_while_it_waits_does_not_fire) {
     put_mail(self, "17", HOUR);
-    assert_int_equal(tw_durable_remove(self->jobs, "mail", "17"), 1);
-    assert_int_equal(tw_durable_remove(self->jobs, "mail", "17"), -ENOENT);
+    assert_int_equal(tw_durable_cancel(self->jobs, "mail", "17"), 1);
+    assert_int_equal(tw_durable_cancel(self->jobs, "mail", "17"), -ENOENT);
     advance(self, 2 * HOUR);
     assert_int_equal(self->count, 0);
 }
@@ -87,7 +97,7 @@ TEST(a_job_that_is_removed_while_it_is_held_does_not_fire) {
     put_mail(self, "17", 2 * SECOND);
     advance(self, SECOND);
     assert_int_equal(entry_of(self, "17").state, TW_DURABLE_HELD);
-    assert_int_equal(tw_durable_remove(self->jobs, "mail", "17"), 1);
+    assert_int_equal(tw_durable_cancel(self->jobs, "mail", "17"), 1);
     assert_int_equal(stats_of(self).held, 0);
     advance(self, MINUTE);
     assert_int_equal(self->count, 0);
@@ -98,7 +108,7 @@ TEST(a_held_job_that_another_process_removes_does_not_fire) {
     put_mail(self, "17", 2 * SECOND);
     advance(self, SECOND);
     assert_int_equal(stats_of(self).held, 1);
-    assert_int_equal(tw_durable_remove(self->keeper, "mail", "17"), 1);
+    assert_int_equal(tw_durable_cancel(self->keeper, "mail", "17"), 1);
     advance(self, MINUTE);
     assert_int_equal(self->count, 0);
     assert_int_equal(stats_of(self).taken_back, 1);
@@ -106,7 +116,7 @@ TEST(a_held_job_that_another_process_removes_does_not_fire) {
 }
 
 static enum tw_durable_answer remove_own(struct tw_durable_fire *fire, struct process *process) {
-    assert_int_equal(tw_durable_remove(process->jobs, fire->kind, fire->key), 0);
+    assert_int_equal(tw_durable_cancel(process->jobs, fire->kind, fire->key), 0);
     return tw_durable_again(fire, SECOND);
 }
 
@@ -124,7 +134,7 @@ TEST(a_handler_removes_its_job_too_late_to_prevent_it_and_it_does_not_fire_again
 static enum tw_durable_answer replace_own(struct tw_durable_fire *fire, struct process *process) {
     if (process->count > 1)
         return TW_DURABLE_DONE;
-    assert_int_equal(put(process, mail(fire->key, MINUTE)), 1);
+    assert_int_equal(put(process, mail(fire->key, MINUTE)), 0);
     return tw_durable_failed(fire, "counts for nothing");
 }
 
@@ -159,7 +169,7 @@ TEST(a_handler_puts_other_jobs) {
 }
 
 static enum tw_durable_answer remove_other(UNUSED struct tw_durable_fire *fire, struct process *process) {
-    assert_int_equal(tw_durable_remove(process->jobs, "mail", "other"), 1);
+    assert_int_equal(tw_durable_cancel(process->jobs, "mail", "other"), 1);
     return TW_DURABLE_DONE;
 }
 
@@ -211,7 +221,7 @@ TEST(a_walk_ends_with_what_its_visitor_returns) {
 
 TEST(a_job_that_is_put_again_and_again_is_held_once) {
     for (int i = 0; i < 1000; ++i) {
-        assert_int_equal(put(self, mail("17", SECOND)), i > 0);
+        assert_int_equal(put(self, mail("17", SECOND)), 0);
         advance(self, MS);
     }
     struct tw_durable_counts now = stats_of(self);
@@ -314,7 +324,7 @@ TEST(a_started_job_that_is_replaced_before_its_handler_begins_fires_as_the_new_o
     for (size_t i = 0; i < COUNT_OF(delays); ++i) {
         begin();
         put_started("17");
-        assert_int_equal(put(self, mail("17", delays[i])), 1);
+        assert_int_equal(put(self, mail("17", delays[i])), 0);
         const int64_t token = entry_of(self, "17").token;
         advance(self, 2 * SECOND);
         const unsigned expected = delays[i] < HOUR;
@@ -328,7 +338,7 @@ TEST(a_started_job_that_is_replaced_before_its_handler_begins_fires_as_the_new_o
 
 TEST(a_started_job_that_is_removed_before_its_handler_begins_does_not_fire) {
     put_started("17");
-    assert_int_equal(tw_durable_remove(self->jobs, "mail", "17"), 0);
+    assert_int_equal(tw_durable_cancel(self->jobs, "mail", "17"), 0);
     advance(self, SECOND);
     assert_int_equal(self->count, 0);
     assert_int_equal(stats_of(self).taken_back, 1);
@@ -338,7 +348,7 @@ TEST(a_started_job_that_is_removed_before_its_handler_begins_does_not_fire) {
 TEST(a_started_job_that_is_kept_fires) {
     const struct tw_durable_job again = mail("17", HOUR);
     put_started("17");
-    assert_int_equal(tw_durable_put(self->jobs, &again, TW_DURABLE_KEEP), 1);
+    assert_int_equal(tw_durable_put(self->jobs, &again, TW_DURABLE_KEEP), 0);
     advance(self, SECOND);
     assert_int_equal(self->count, 1);
 }
@@ -479,7 +489,7 @@ TEST(a_connection_without_a_runtime_puts_and_asks) {
     assert_int_equal(tw_durable_dump(self->keeper, append, &text), 0);
     assert_true(text.size > 0);
     assert_true(tw_durable_now(self->keeper) > 0);
-    assert_int_equal(tw_durable_remove(self->keeper, "mail", "17"), 1);
+    assert_int_equal(tw_durable_cancel(self->keeper, "mail", "17"), 1);
 }
 
 TEST(the_time_of_the_database_is_never_ahead) {

@@ -67,7 +67,7 @@ TEST_F(Durable, APayloadIsTextOrBytes) {
                                {.kind = "k", .key = "2", .payload = std::span<const std::byte>(bytes)},
                                {.kind = "k", .key = "3", .payload = "literal"},
                                {.kind = "k", .key = "4"}};
-    EXPECT_EQ(jobs.put(all), 4U);
+    jobs.put(all);
     std::vector<std::string> seen;
     jobs.list({}, [&](const durable_entry &entry) { seen.emplace_back(entry.payload()); });
     EXPECT_EQ(seen, (std::vector<std::string>{"text", std::string("\0\xFF", 2), "literal", ""}));
@@ -150,12 +150,13 @@ TEST_F(Durable, PeriodicJobsFireAgainAndAgain) {
 
 TEST_F(Durable, AJobIsReplacedOrKeptOrRemoved) {
     note("k");
-    EXPECT_FALSE(jobs.put({.kind = "k", .key = "x", .payload = "1", .after = 1min}));
-    EXPECT_TRUE(jobs.put({.kind = "k", .key = "x", .payload = "2", .after = 1min}));
-    EXPECT_TRUE(jobs.put({.kind = "k", .key = "x", .payload = "3", .after = 1min}, durable_existing::keep));
+    EXPECT_TRUE(jobs.add({.kind = "k", .key = "x", .payload = "1", .after = 1min}));
+    jobs.put({.kind = "k", .key = "x", .payload = "2", .after = 1min});
+    jobs.put({.kind = "k", .key = "x", .payload = "3", .after = 1min}, durable_existing::keep);
+    EXPECT_FALSE(jobs.add({.kind = "k", .key = "x", .payload = "4", .after = 1min}));
     jobs.get("k", "x", [](const durable_entry &entry) { EXPECT_EQ(entry.payload(), "2"); });
-    EXPECT_TRUE(jobs.remove("k", "x"));
-    EXPECT_FALSE(jobs.remove("k", "x"));
+    EXPECT_TRUE(jobs.cancel("k", "x"));
+    EXPECT_FALSE(jobs.cancel("k", "x"));
     rt.advance(2min);
     EXPECT_TRUE(fired.empty());
     EXPECT_FALSE(jobs.get("k", "x", [](const durable_entry &) { FAIL(); }));
@@ -214,7 +215,7 @@ TEST(DurableOpening, ThrowsWhatIsWrong) {
 TEST(DurableOpening, WithoutARuntimeHandlesNothing) {
     durable jobs("sqlite::memory:");
     EXPECT_EQ(error_of([&] { jobs.handle("k", [](durable_fire &) {}); }), std::errc::operation_not_permitted);
-    EXPECT_FALSE(jobs.put({.kind = "k", .key = "x"}));
+    jobs.put({.kind = "k", .key = "x"});
     EXPECT_EQ(jobs.count(), 1U);
 }
 

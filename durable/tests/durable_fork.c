@@ -21,13 +21,13 @@ static void refuse_all_and_close(struct tw_durable *jobs) {
     struct tw_durable_counts counts;
     expect(tw_durable_put(jobs, &job, TW_DURABLE_REPLACE) == -ECHILD);
     expect(tw_durable_put_many(jobs, &job, 1, TW_DURABLE_REPLACE) == -ECHILD);
-    expect(tw_durable_remove(jobs, "mail", "17") == -ECHILD);
+    expect(tw_durable_cancel(jobs, "mail", "17") == -ECHILD);
     expect(tw_durable_requeue(jobs, NULL, NULL) == -ECHILD);
     expect(tw_durable_get(jobs, "mail", "17", visit, NULL) == -ECHILD);
     expect(tw_durable_list(jobs, NULL, visit, NULL) == -ECHILD);
     expect(tw_durable_count(jobs, NULL) == -ECHILD);
     expect(tw_durable_now(jobs) == -ECHILD);
-    expect(tw_durable_handle(jobs, "bill", count_fire, NULL, NULL) == -ECHILD);
+    expect(tw_durable_register(jobs, "bill", count_fire, NULL, NULL) == -ECHILD);
     expect(tw_durable_stats(jobs, &counts) == -ECHILD);
     expect(tw_durable_dump(jobs, write_nothing, NULL) == -ECHILD);
     expect(strlen(tw_durable_explain(-ECHILD)) > 5);
@@ -46,7 +46,7 @@ static void fork_with(const char *address, const struct tw_store *store) {
     atomic_store(&fires, 0);
     const struct tw_durable_options options = {.poll_ns = 30 * TW_SECOND, .store = store};
     assert_int_equal(tw_durable_open(&jobs, rt, address, &options), 0);
-    assert_int_equal(tw_durable_handle(jobs, "mail", count_fire, NULL, NULL), 0);
+    assert_int_equal(tw_durable_register(jobs, "mail", count_fire, NULL, NULL), 0);
     put_now(jobs, "16");
     wait_for(atomic_load(&fires) == 1 && tw_durable_count(jobs, NULL) == 0);
     wait_until_others_sleep();

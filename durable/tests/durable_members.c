@@ -13,7 +13,7 @@ TEST(a_member_that_was_declared_dead_forgets_what_it_held_and_joins_again) {
         const int64_t token = entry_of(self, "17").token;
         declare_all_dead();
         assert_int_equal(entry_of(self, "17").state, TW_DURABLE_PENDING);
-        assert_int_equal(tw_durable_remove(self->keeper, "mail", "18"), 1);
+        assert_int_equal(tw_durable_cancel(self->keeper, "mail", "18"), 1);
         script.claim = resumes ? broken(1, -ENOTCONN) : broken(0, 0);
         script.join = broken(3, REFUSAL);
         advance(self, 150 * MS);
@@ -63,7 +63,7 @@ static int is_failed_for_deaths(const struct tw_durable_entry *entry, UNUSED voi
 TEST(a_job_whose_process_ends_in_each_try_has_failed) {
     begin_scripted((struct tw_durable_options){0});
     assert_int_equal(
-        tw_durable_handle(self->jobs, "bill", note, self, &(struct tw_durable_retries){.attempts = 2}), 0);
+        tw_durable_register(self->jobs, "bill", note, self, &(struct tw_durable_retries){.attempts = 2}), 0);
     script.settle = broken(each_time, REFUSAL);
     assert_int_equal(put(self, (struct tw_durable_job){.kind = "bill", .key = "17"}), 0);
     for (unsigned tries = 1; tries <= 2; ++tries) {
@@ -215,7 +215,7 @@ TEST(room_for_a_job_that_was_removed_is_used_soon) {
     put_mail(self, "18", 5 * SECOND);
     advance(self, SECOND);
     assert_int_equal(entry_of(self, "18").state, TW_DURABLE_PENDING);
-    assert_int_equal(tw_durable_remove(self->jobs, "mail", "17"), 1);
+    assert_int_equal(tw_durable_cancel(self->jobs, "mail", "17"), 1);
     advance(self, 10 * SECOND);
     assert_int_equal(self->count, 1);
     assert_fired(self, 0, 6 * SECOND);

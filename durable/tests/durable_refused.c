@@ -122,11 +122,11 @@ TEST(malformed_names_are_refused_everywhere) {
         const char *const bad = names[i];
         assert_refused(put(self, (struct tw_durable_job){.kind = bad, .key = "17"}), -EINVAL);
         assert_refused(put(self, (struct tw_durable_job){.kind = "mail", .key = bad}), -EINVAL);
-        assert_refused(tw_durable_remove(self->jobs, bad, "17"), -EINVAL);
-        assert_refused(tw_durable_remove(self->jobs, "mail", bad), -EINVAL);
+        assert_refused(tw_durable_cancel(self->jobs, bad, "17"), -EINVAL);
+        assert_refused(tw_durable_cancel(self->jobs, "mail", bad), -EINVAL);
         assert_refused(tw_durable_get(self->jobs, bad, "17", NULL, NULL), -EINVAL);
         assert_refused(tw_durable_get(self->jobs, "mail", bad, NULL, NULL), -EINVAL);
-        assert_refused(tw_durable_handle(self->jobs, bad, note, self, NULL), -EINVAL);
+        assert_refused(tw_durable_register(self->jobs, bad, note, self, NULL), -EINVAL);
         if (bad == NULL)
             continue;
         const struct tw_durable_filter kind = {.kind = bad}, after = {.kind = "mail", .after = bad};
@@ -148,7 +148,7 @@ TEST(the_longest_names_and_the_first_and_last_characters_of_each_length_are_take
     for (size_t i = 0; i < COUNT_OF(names); ++i) {
         const struct tw_durable_job job = {.kind = names[i], .key = names[i], .due_ns = HOUR};
         assert_int_equal(put(self, job), 0);
-        assert_int_equal(tw_durable_remove(self->jobs, names[i], names[i]), 1);
+        assert_int_equal(tw_durable_cancel(self->jobs, names[i], names[i]), 1);
     }
 }
 
@@ -171,13 +171,13 @@ TEST(of_many_jobs_one_that_is_refused_has_none_put) {
     const struct tw_durable_job jobs[] = {mail("a", HOUR), mail("b", HOUR), mail("", HOUR)};
     assert_refused(tw_durable_put_many(self->jobs, jobs, 3, TW_DURABLE_REPLACE), -EINVAL);
     assert_refused(tw_durable_put_many(self->jobs, NULL, 1, TW_DURABLE_REPLACE), -EINVAL);
-    assert_refused(tw_durable_put_many(self->jobs, jobs, 2, (enum tw_durable_existing)2), -EINVAL);
-    assert_refused(tw_durable_put(self->jobs, jobs, (enum tw_durable_existing)2), -EINVAL);
+    assert_refused(tw_durable_put_many(self->jobs, jobs, 2, TW_DURABLE_ADD), -EINVAL);
+    assert_refused(tw_durable_put(self->jobs, jobs, (enum tw_durable_existing)3), -EINVAL);
     assert_refused(tw_durable_put(self->jobs, NULL, TW_DURABLE_REPLACE), -EINVAL);
 }
 
 TEST(what_is_not_there_is_not_found) {
-    assert_refused(tw_durable_remove(self->jobs, "mail", "17"), -ENOENT);
+    assert_refused(tw_durable_cancel(self->jobs, "mail", "17"), -ENOENT);
     assert_refused(tw_durable_get(self->jobs, "mail", "17", NULL, NULL), -ENOENT);
     assert_refused(tw_durable_requeue(self->jobs, "mail", "17"), -ENOENT);
     assert_int_equal(tw_durable_requeue(self->jobs, "mail", NULL), 0);
@@ -196,20 +196,20 @@ TEST(handlers_out_of_range_are_refused) {
     const struct tw_durable_retries most = {
         .backoff_ns = TW_STORE_TIME_MAX / 2, .backoff_max_ns = TW_STORE_TIME_MAX / 2, .attempts = INT32_MAX};
     for (size_t i = 0; i < COUNT_OF(wrong); ++i)
-        assert_refused(tw_durable_handle(self->jobs, "bill", note, self, &wrong[i]), -EINVAL);
-    assert_refused(tw_durable_handle(self->jobs, "bill", NULL, self, NULL), -EINVAL);
-    assert_refused(tw_durable_handle(self->jobs, "mail", note, self, NULL), -EEXIST);
-    assert_refused(tw_durable_handle(self->keeper, "bill", note, self, NULL), -EPERM);
-    assert_int_equal(tw_durable_handle(self->jobs, "bill", note, self, &most), 0);
+        assert_refused(tw_durable_register(self->jobs, "bill", note, self, &wrong[i]), -EINVAL);
+    assert_refused(tw_durable_register(self->jobs, "bill", NULL, self, NULL), -EINVAL);
+    assert_refused(tw_durable_register(self->jobs, "mail", note, self, NULL), -EEXIST);
+    assert_refused(tw_durable_register(self->keeper, "bill", note, self, NULL), -EPERM);
+    assert_int_equal(tw_durable_register(self->jobs, "bill", note, self, &most), 0);
 }
 
 TEST(a_null_connection_is_refused) {
     const struct tw_durable_job job = mail("17", 0);
     struct tw_durable_counts counts;
-    assert_int_equal(tw_durable_handle(NULL, "mail", note, NULL, NULL), -EINVAL);
+    assert_int_equal(tw_durable_register(NULL, "mail", note, NULL, NULL), -EINVAL);
     assert_int_equal(tw_durable_put(NULL, &job, TW_DURABLE_REPLACE), -EINVAL);
     assert_int_equal(tw_durable_put_many(NULL, &job, 1, TW_DURABLE_REPLACE), -EINVAL);
-    assert_int_equal(tw_durable_remove(NULL, "mail", "17"), -EINVAL);
+    assert_int_equal(tw_durable_cancel(NULL, "mail", "17"), -EINVAL);
     assert_int_equal(tw_durable_requeue(NULL, NULL, NULL), -EINVAL);
     assert_int_equal(tw_durable_get(NULL, "mail", "17", NULL, NULL), -EINVAL);
     assert_int_equal(tw_durable_list(NULL, NULL, copy_entry, NULL), -EINVAL);
@@ -231,7 +231,7 @@ static int call_back(UNUSED const struct tw_durable_entry *entry, void *arg) {
     const struct tw_durable_job job = mail("18", 0);
     assert_int_equal(tw_durable_put(process->jobs, &job, TW_DURABLE_REPLACE), -EDEADLK);
     assert_int_equal(tw_durable_put_many(process->jobs, &job, 1, TW_DURABLE_REPLACE), -EDEADLK);
-    assert_int_equal(tw_durable_remove(process->jobs, "mail", "17"), -EDEADLK);
+    assert_int_equal(tw_durable_cancel(process->jobs, "mail", "17"), -EDEADLK);
     assert_int_equal(tw_durable_requeue(process->jobs, NULL, NULL), -EDEADLK);
     assert_int_equal(tw_durable_get(process->jobs, "mail", "17", NULL, NULL), -EDEADLK);
     assert_int_equal(tw_durable_list(process->jobs, NULL, call_back, process), -EDEADLK);

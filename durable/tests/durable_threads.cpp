@@ -149,7 +149,7 @@ void begin(cluster &it) {
     options.hold = 16384;
     for (tw_durable *&each : it.members) {
         assert_int_equal(tw_durable_open(&each, it.rt, address, &options), 0);
-        assert_int_equal(tw_durable_handle(each, "job", note, nullptr, nullptr), 0);
+        assert_int_equal(tw_durable_register(each, "job", note, nullptr, nullptr), 0);
     }
     for (job_seen &each : seen)
         each.fires = 0;

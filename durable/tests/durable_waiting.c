@@ -90,7 +90,7 @@ TEST(puts_of_several_threads_share_a_transaction) {
     assert_int_equal(transactions, 2);
     assert_int_equal(jobs_in_last, COUNT_OF(putters));
     for (size_t i = 0; i < COUNT_OF(putters); ++i)
-        assert_int_equal(putters[i].result, i == 3);
+        assert_int_equal(putters[i].result, 0);
 }
 
 TEST(puts_that_replace_and_puts_that_keep_do_not_share_a_transaction) {
@@ -101,7 +101,7 @@ TEST(puts_that_replace_and_puts_that_keep_do_not_share_a_transaction) {
     put_together(putters, COUNT_OF(putters));
     assert_int_equal(transactions, 4);
     for (size_t i = 0; i < COUNT_OF(putters); ++i)
-        assert_int_equal(putters[i].result, i == 2);
+        assert_int_equal(putters[i].result, 0);
 }
 
 TEST(a_job_that_the_database_refuses_fails_only_its_own_put) {
@@ -159,7 +159,7 @@ static struct tw_durable *begin_busy(struct tw_runtime *rt) {
     const struct tw_durable_options options = {
         .store = &counting_store, .lease_ns = TW_SECOND, .poll_ns = 10 * TW_MILLISECOND, .threads = 1};
     assert_int_equal(open_in_memory(&jobs, rt, address, options), 0);
-    assert_int_equal(tw_durable_handle(jobs, "slow", wait_and_look, NULL, NULL), 0);
+    assert_int_equal(tw_durable_register(jobs, "slow", wait_and_look, NULL, NULL), 0);
     assert_int_equal(tw_durable_put(jobs, &job, TW_DURABLE_REPLACE), 0);
     wait_for(atomic_load(&gate.inside) == 1);
     return jobs;
@@ -203,9 +203,9 @@ TEST(jobs_of_one_put_run_at_the_same_time) {
         open_in_memory(&jobs, rt, address,
                        (struct tw_durable_options){.threads = COUNT_OF(all), .poll_ns = 30 * TW_SECOND}),
         0);
-    assert_int_equal(tw_durable_handle(jobs, "slow", wait_in, NULL, NULL), 0);
+    assert_int_equal(tw_durable_register(jobs, "slow", wait_in, NULL, NULL), 0);
     wait_for(stats_of(jobs).clock_uncertainty_ns >= 0);
-    assert_int_equal(tw_durable_put_many(jobs, all, COUNT_OF(all), TW_DURABLE_REPLACE), COUNT_OF(all));
+    assert_int_equal(tw_durable_put_many(jobs, all, COUNT_OF(all), TW_DURABLE_REPLACE), 0);
     wait_for(atomic_load(&gate.inside) == COUNT_OF(all));
     atomic_store(&gate.open, true);
     wait_for(tw_durable_count(jobs, NULL) == 0);
@@ -269,7 +269,7 @@ static struct tw_durable *begin_refused(struct tw_runtime *rt, unsigned refusals
     assert_int_equal(open_in_memory(&jobs, rt, address,
                                     (struct tw_durable_options){.store = &store, .timeout_ns = timeout_ns}),
                      0);
-    assert_int_equal(tw_durable_handle(jobs, "mail", wait_in, NULL, NULL), 0);
+    assert_int_equal(tw_durable_register(jobs, "mail", wait_in, NULL, NULL), 0);
     assert_int_equal(tw_durable_put(jobs, &job, TW_DURABLE_REPLACE), 0);
     wait_for(atomic_load(&refused_answers) > 0);
     return jobs;
@@ -322,7 +322,7 @@ TEST(handlers_wait_for_room_in_the_callers_pool) {
     struct tw_workers *pool = NULL;
     struct tw_durable *jobs = NULL;
     struct tw_worker_stats stats = {0};
-    struct tw_job busy;
+    struct tw_work busy;
     char name[16] = "";
     const struct tw_durable_job job = {.kind = "slow", .key = "first"};
     const struct tw_workers_options options = {
@@ -330,12 +330,12 @@ TEST(handlers_wait_for_room_in_the_callers_pool) {
     shut(&gate);
     atomic_store(&fires, 0);
     assert_ok(tw_workers_new(&pool, rt, &options));
-    assert_ok(tw_job_init(&busy, pool, wait_in_gate, &gate, 0));
-    assert_ok(tw_runtime_every(rt, &busy.node, TW_MILLISECOND, TW_SKIP));
+    assert_ok(tw_work_init(&busy, pool, wait_in_gate, &gate, 0));
+    assert_ok(tw_runtime_every(rt, &busy.node, TW_MILLISECOND, TW_COALESCE));
     wait_for(tw_workers_stats(pool, &stats) == 0 && stats.running == 1 && stats.waiting == 1);
     assert_int_equal(
         open_in_memory(&jobs, rt, address, (struct tw_durable_options){.workers = pool, .threads = 1}), 0);
-    assert_int_equal(tw_durable_handle(jobs, "slow", note_thread, name, NULL), 0);
+    assert_int_equal(tw_durable_register(jobs, "slow", note_thread, name, NULL), 0);
     assert_int_equal(tw_durable_put(jobs, &job, TW_DURABLE_REPLACE), 0);
     wait_for(tw_workers_stats(pool, &stats) == 0 && stats.rejected >= 2);
     assert_int_equal(atomic_load(&fires), 0);
@@ -431,7 +431,7 @@ static struct tw_durable *begin_stopping(struct tw_runtime *rt) {
     store.put = losing_put;
     store.join = refusing_join;
     assert_int_equal(open_in_memory(&jobs, rt, address, (struct tw_durable_options){.store = &store}), 0);
-    assert_int_equal(tw_durable_handle(jobs, "slow", count_first, NULL, NULL), 0);
+    assert_int_equal(tw_durable_register(jobs, "slow", count_first, NULL, NULL), 0);
     wait_for(stats_of(jobs).clock_uncertainty_ns >= 0);
     return jobs;
 }
@@ -469,7 +469,7 @@ TEST(a_job_that_is_forgotten_while_its_start_is_asked_for_does_not_fire) {
     struct tw_runtime *rt = started_runtime((struct tw_runtime_options){0});
     struct tw_durable *jobs = begin_stopping(rt);
     put_first(jobs, &at_start);
-    assert_int_equal(tw_durable_remove(jobs, "slow", "first"), 1);
+    assert_int_equal(tw_durable_cancel(jobs, "slow", "first"), 1);
     have_resume(jobs);
     assert_int_equal(stats_of(jobs).taken_back, 1);
     go_on_and_end(jobs, &at_start, rt, 0);
@@ -485,7 +485,7 @@ TEST(a_started_job_that_the_member_no_longer_holds_when_it_resumes_does_not_fire
     assert_int_equal(open_in_memory(&keeper, NULL, address, (struct tw_durable_options){0}), 0);
     assert_int_equal(tw_durable_put(jobs, &waits, TW_DURABLE_REPLACE), 0);
     wait_for(stats_of(jobs).running == 2);
-    assert_int_equal(tw_durable_remove(keeper, "slow", "waits"), 0);
+    assert_int_equal(tw_durable_cancel(keeper, "slow", "waits"), 0);
     atomic_store(&loses_an_answer, true);
     const struct tw_durable_job lost = {.kind = "slow", .key = "lost", .due_ns = 20 * TW_MILLISECOND};
     assert_int_equal(tw_durable_put(jobs, &lost, TW_DURABLE_REPLACE), -EIO);
@@ -529,7 +529,7 @@ TEST(a_job_that_starts_without_the_database_and_waits_for_a_worker_counts_as_sta
     wait_for(stats_of(jobs).unconfirmed == 1);
     atomic_store(&refuses_starts, false);
     wait_for(atomic_load(&resumes) != 0);
-    assert_int_equal(tw_durable_remove(keeper, "slow", "waits"), 0); /* too late to prevent the fire */
+    assert_int_equal(tw_durable_cancel(keeper, "slow", "waits"), 0); /* too late to prevent the fire */
     atomic_store(&gate.open, true);
     wait_for(atomic_load(&fires) == 2 && tw_durable_count(jobs, NULL) == 0);
     assert_int_equal(tw_durable_close(jobs), 0);

@@ -73,7 +73,7 @@ TEST(a_handler_is_there_or_not) {
     assert_int_equal(open(it), 0);
     const tw_durable_job job = job_of(long_key);
     const int refused =
-        refuse_each([&] { return tw_durable_handle(it.jobs, job.kind, count_fire, &it, nullptr); },
+        refuse_each([&] { return tw_durable_register(it.jobs, job.kind, count_fire, &it, nullptr); },
                     [](int result) { assert_int_equal(result, -ENOMEM); });
     assert_in_range(refused, 2, 100);
     end(it);
@@ -111,7 +111,7 @@ TEST(a_walk_goes_on_or_says_so) {
         [](int) {});
     assert_in_range(refused, 1, 100);
     assert_int_equal(visits, 1);
-    assert_int_equal(tw_durable_remove(it.jobs, job.kind, job.key), 1);
+    assert_int_equal(tw_durable_cancel(it.jobs, job.kind, job.key), 1);
     end(it);
 }
 
@@ -121,7 +121,7 @@ TEST(a_claim_without_memory_is_made_again) {
     assert_int_equal(open(it), 0);
     tw_durable_job job = job_of(long_key);
     job.due_ns = 10 * TW_SECOND;  // so that its put does not claim it
-    assert_int_equal(tw_durable_handle(it.jobs, job.kind, count_fire, &it, nullptr), 0);
+    assert_int_equal(tw_durable_register(it.jobs, job.kind, count_fire, &it, nullptr), 0);
     assert_int_equal(tw_runtime_advance(it.rt, TW_SECOND), 0);
     unsigned expected = 0;
     for (int which = 0; which < 20; ++which) {
@@ -142,7 +142,7 @@ TEST(what_a_put_holds_without_memory_fires) {
     begin(it);
     assert_int_equal(open(it), 0);
     const tw_durable_job job = job_of(long_key);
-    assert_int_equal(tw_durable_handle(it.jobs, job.kind, count_fire, &it, nullptr), 0);
+    assert_int_equal(tw_durable_register(it.jobs, job.kind, count_fire, &it, nullptr), 0);
     assert_int_equal(tw_runtime_advance(it.rt, TW_SECOND), 0);
     const auto put_and_run = [&](int may_allocate) {
         const unsigned before = it.fires;

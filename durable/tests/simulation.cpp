@@ -392,7 +392,7 @@ void begin_process() {
     const std::int64_t outage = std::exchange(outage_until, 0);  // to open needs the database
     const tw_durable_retries retries = {1000, 2 * second, 10 * second};
     require(tw_durable_open(&member.jobs, member.rt, address.c_str(), &options) == 0 &&
-                tw_durable_handle(member.jobs, "job", on_fire, &member, &retries) == 0,
+                tw_durable_register(member.jobs, "job", on_fire, &member, &retries) == 0,
             "a process does not begin");
     outage_until = outage;
 }
@@ -430,11 +430,13 @@ void put_job(process &by, const std::string &key, const tw_durable_entry &former
     job.grace_ns = 1 + time_below(10 * second);
     job.period_ns = below(3) == 0 ? second + time_below(3 * minute) / ms * ms : 0;
     job.due_ns = time_below(below(2) == 0 ? 3 * minute : 3 * second);
-    const bool keeps = below(3) == 0;
+    const auto existing = static_cast<tw_durable_existing>(below(3));
     by.took_effect = false;
-    const int result = tw_durable_put(by.jobs, &job, keeps ? TW_DURABLE_KEEP : TW_DURABLE_REPLACE);
-    require(result < 0 || (result == 1) == model.exists, "a put does not tell what there was", job.key);
-    if (!by.took_effect || (keeps && model.exists))
+    const int result = tw_durable_put(by.jobs, &job, existing);
+    require(result <= 0, "a put counts", job.key);
+    require((result == -EEXIST) <= model.exists, "a job that is not there was found", job.key);
+    require(result != 0 || existing != TW_DURABLE_ADD || !model.exists, "a job was not found", job.key);
+    if (!by.took_effect || (existing != TW_DURABLE_REPLACE && model.exists))
         return;
     end_former(model, former);
     const tw_durable_entry entry = entry_of(job.key);
@@ -456,7 +458,7 @@ void put_job(process &by, const std::string &key, const tw_durable_entry &former
 void remove_job(process &by, const std::string &key, const tw_durable_entry &former) {
     job_model &model = jobs[key];
     by.took_effect = false;
-    const int result = tw_durable_remove(by.jobs, "job", key.c_str());
+    const int result = tw_durable_cancel(by.jobs, "job", key.c_str());
     require(result != -ENOENT || !model.exists, "it is removed, and said not to be there", key.c_str());
     if (!by.took_effect || result == -ENOENT)
         return;

@@ -54,7 +54,7 @@ TEST(jobs_in_memory_follow_virtual_time) {
     options.poll_ns = 30 * second;
     assert_int_equal(tw_runtime_new(&rt, &virtual_time), 0);
     assert_int_equal(tw_durable_open(&jobs, rt, "sqlite::memory:", &options), 0);
-    assert_int_equal(tw_durable_handle(jobs, "mail", count_fire, &fires, nullptr), 0);
+    assert_int_equal(tw_durable_register(jobs, "mail", count_fire, &fires, nullptr), 0);
 
     const tw_durable_job once = job_of("once", 20 * day);
     tw_durable_job daily = job_of("daily", 0);
@@ -81,7 +81,7 @@ TEST(a_put_into_memory_by_another_connection_is_noticed_at_once) {
     assert_int_equal(tw_runtime_start(rt), 0);
     assert_int_equal(tw_durable_open(&jobs, rt, "sqlite::memory:shop", &options), 0);
     assert_int_equal(tw_durable_open(&putter, nullptr, "sqlite::memory:shop", nullptr), 0);
-    assert_int_equal(tw_durable_handle(jobs, "mail", count_fire, &fires, nullptr), 0);
+    assert_int_equal(tw_durable_register(jobs, "mail", count_fire, &fires, nullptr), 0);
     assert_true(tw_durable_now(putter) > 1'700'000'000 * second);  // the machine's clock
     for (unsigned round = 1; round <= 20; ++round) {
         const tw_durable_job now = job_of("now", 0);

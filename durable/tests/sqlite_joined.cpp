@@ -31,7 +31,7 @@ struct shop {
         const tw_durable_job job = job_of(key);
         return tw_durable_put_sqlite(own.db, nullptr, &job, existing);
     }
-    int remove(const char *key) { return tw_durable_remove_sqlite(own.db, nullptr, "mail", key); }
+    int remove(const char *key) { return tw_durable_cancel_sqlite(own.db, nullptr, "mail", key); }
     std::string orders() { return own.ask("select count(*) from orders"); }
 
     // Starts the jobs that are ready, as a member.
@@ -96,8 +96,9 @@ TEST(a_started_job_is_removed_too_late) {
 TEST(without_a_transaction_each_call_is_one) {
     shop it;
     assert_int_equal(it.put("17"), 0);
-    assert_int_equal(it.put("17"), 1);
-    assert_int_equal(it.put("17", TW_DURABLE_KEEP), 1);
+    assert_int_equal(it.put("17"), 0);
+    assert_int_equal(it.put("17", TW_DURABLE_KEEP), 0);
+    assert_int_equal(it.put("17", TW_DURABLE_ADD), -EEXIST);
     assert_int_equal(sqlite3_get_autocommit(it.own.db), 1);
     assert_int_equal(it.jobs.count(), 1);
     assert_int_equal(it.remove("17"), 1);
@@ -150,9 +151,9 @@ TEST(bad_arguments_change_nothing) {
     assert_int_equal(tw_durable_put_sqlite(it.own.db, "a; drop", &job, TW_DURABLE_REPLACE), -EINVAL);
     job.due_ns = -1;
     assert_int_equal(tw_durable_put_sqlite(it.own.db, nullptr, &job, TW_DURABLE_REPLACE), -EINVAL);
-    assert_int_equal(tw_durable_remove_sqlite(it.own.db, nullptr, nullptr, "17"), -EINVAL);
-    assert_int_equal(tw_durable_remove_sqlite(it.own.db, nullptr, "mail", nullptr), -EINVAL);
-    assert_int_equal(tw_durable_remove_sqlite(nullptr, nullptr, "mail", "17"), -EINVAL);
+    assert_int_equal(tw_durable_cancel_sqlite(it.own.db, nullptr, nullptr, "17"), -EINVAL);
+    assert_int_equal(tw_durable_cancel_sqlite(it.own.db, nullptr, "mail", nullptr), -EINVAL);
+    assert_int_equal(tw_durable_cancel_sqlite(nullptr, nullptr, "mail", "17"), -EINVAL);
     assert_int_equal(it.jobs.count(), 0);
 }
 

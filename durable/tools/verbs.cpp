@@ -129,7 +129,7 @@ void check_words(const options &o, const tw_durable_job *job) {
     if (result == 0 && job != nullptr) {
         result = tw_durable_put(empty, job, TW_DURABLE_KEEP);
     } else if (result == 0 && o.key) {
-        result = tw_durable_remove(empty, o.kind->c_str(), o.key->c_str());
+        result = tw_durable_cancel(empty, o.kind->c_str(), o.key->c_str());
     } else if (result == 0) {
         const tw_durable_filter filter = filter_of(o);
         result = tw_durable_count(empty, &filter);
@@ -171,16 +171,15 @@ int put(const options &o) {
     const tw_durable_job job = job_of(o, payload);
     check_words(o, &job);
     const connection to(o);
-    const bool existed =
-        check(tw_durable_put(to.get(), &job, o.keep ? TW_DURABLE_KEEP : TW_DURABLE_REPLACE)) != 0;
-    std::puts(!existed ? "put" : o.keep ? "kept the one that is there" : "replaced");
+    const int result = tw_durable_put(to.get(), &job, o.keep ? TW_DURABLE_ADD : TW_DURABLE_REPLACE);
+    std::puts(result == -EEXIST ? "kept the one that is there" : (check(result), "put"));
     return all_is_well;
 }
 
 int remove(const options &o) {
     check_words(o, nullptr);
     const connection to(o);
-    const int result = tw_durable_remove(to.get(), o.kind->c_str(), o.key->c_str());
+    const int result = tw_durable_cancel(to.get(), o.kind->c_str(), o.key->c_str());
     if (result == -ENOENT)
         return no_job(o);
     std::puts(check(result) == 1 ? "removed" : "removed; its handler was started, and may be running");

@@ -209,7 +209,7 @@ int connection_open(struct server *server, int fd) {
     tw_node_init(&c->request, on_request_timeout, c);
     tw_runtime_after(server->rt, &c->idle, settings->idle_ns);
     if (settings->keepalive_ns > 0)
-        tw_runtime_every(server->rt, &c->keepalive, settings->keepalive_ns, TW_SKIP);
+        tw_runtime_every(server->rt, &c->keepalive, settings->keepalive_ns, TW_COALESCE);
     link_in(c);
     return 0;
 }

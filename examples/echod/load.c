@@ -122,7 +122,7 @@ static bool start(struct load *load) {
     sem_init(&load->run.done, 0, 0);
     tw_node_init(&load->opening, on_opening, load);
     tw_node_init(&load->limit, on_limit, load);
-    tw_runtime_every(load->run.rt, &load->opening, TW_MILLISECOND, TW_SKIP);
+    tw_runtime_every(load->run.rt, &load->opening, TW_MILLISECOND, TW_COALESCE);
     tw_runtime_after(load->run.rt, &load->limit, limit_ms * TW_MILLISECOND);
     return tw_runtime_start(load->run.rt) == 0;
 }

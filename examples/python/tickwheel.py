@@ -27,7 +27,7 @@ from ctypes import POINTER, byref, c_char_p, c_int, c_int64, c_size_t, c_uint32,
 __all__ = ["Runtime", "Timer", "library", "version"]
 
 NO_DEADLINE = 2**63 - 1
-SKIP = 1  # TW_SKIP: fires that were missed are left out
+SKIP = 1  # TW_COALESCE: fires that were missed are left out
 
 
 class _Options(ctypes.Structure):  # struct tw_runtime_options

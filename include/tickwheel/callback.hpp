@@ -17,9 +17,9 @@
 #include <utility>
 
 #include <tickwheel/chrono.hpp>
-#include <tickwheel/handle.h>
 #include <tickwheel/runtime.h>
 #include <tickwheel/task.h>
+#include <tickwheel/timers.h>
 #include <tickwheel/workers.h>
 
 namespace tickwheel {
@@ -59,7 +59,7 @@ namespace detail {
 // destructor sets the pointers to null, and the C interface refuses calls on null.
 struct home {
     tw_runtime *rt = nullptr;
-    tw_handles *timers = nullptr;
+    tw_timers *timers = nullptr;
     tw_workers *pool = nullptr;
     exception_handler on_exception;
     std::shared_ptr<const home> kept;  // itself, if it must never be freed: see ~basic_runtime
@@ -97,7 +97,7 @@ template <class F>
 inline constexpr bool is_inline = fits_inline<F> &&
                                   alignof(F) <= alignof(void *) && std::is_nothrow_move_constructible_v<F>;
 
-// A callable as a timer of handle.h stores it: inside, or on the heap.
+// A callable as a timer of timers.h stores it: inside, or on the heap.
 template <class F, bool Inline = is_inline<F>> struct stored_callable {
     const home *at;
     F f;
@@ -142,17 +142,17 @@ template <class Clock, class F> tw_task task_of(stored_callable<F> &from) {
     return task;
 }
 
-// A node whose callback runs on the runtime's thread (tw_node) or on a worker (tw_job).
+// A node whose callback runs on the runtime's thread (tw_node) or on a worker (tw_work).
 inline void make_node(tw_node &node, const home &, tw_callback *fn, void *arg) {
     check(tw_node_init(&node, fn, arg));
 }
-inline void make_node(tw_job &job, const home &at, tw_callback *fn, void *arg) {
-    check(tw_job_init(&job, at.pool, fn, arg, 0));
+inline void make_node(tw_work &work, const home &at, tw_callback *fn, void *arg) {
+    check(tw_work_init(&work, at.pool, fn, arg, 0));
 }
 inline tw_node *node_in(tw_node &node) { return &node; }
-inline tw_node *node_in(tw_job &job) { return &job.node; }
+inline tw_node *node_in(tw_work &work) { return &work.node; }
 inline const tw_node *node_in(const tw_node &node) { return &node; }
-inline const tw_node *node_in(const tw_job &job) { return &job.node; }
+inline const tw_node *node_in(const tw_work &work) { return &work.node; }
 
 }  // namespace detail
 }  // namespace tickwheel

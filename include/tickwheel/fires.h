@@ -8,7 +8,7 @@
  *         led_toggle();
  *
  * Any number of nodes may count in one tw_fires, if they are nodes of one wheel, whose callbacks run one
- * after the other; jobs, which run on worker threads, may not. One thread or interrupt looks; it may be
+ * after the other; work items, which run on worker threads, may not. One thread or interrupt looks; it may be
  * another one than advances the wheel. No lock is taken. */
 #ifndef TICKWHEEL_FIRES_H
 #define TICKWHEEL_FIRES_H

@@ -6,7 +6,7 @@
  *     tw_keyed_new(&orders, rt, NULL);
  *     tw_keyed_set(orders, tw_key_number(order->id), &in_three_minutes, &cancel_order);
  *     ...
- *     tw_keyed_remove(orders, tw_key_number(order->id));    // paid
+ *     tw_keyed_cancel(orders, tw_key_number(order->id));    // paid
  *
  * There is one timer for each key. Finding it takes as long with a million keys as with ten. Keys are
  * hashed with a secret of each table, so that an attacker cannot choose keys that collide.
@@ -90,7 +90,7 @@ struct tw_workers;
 /* Options. All zeroes, or a null pointer instead of this struct, gives the defaults. */
 struct tw_keyed_options {
     uint32_t capacity;          /* highest number of timers at a time, all allocated by tw_keyed_new; 0:
-                                   limited by memory and TW_HANDLES_MAX of handle.h alone. A timer
+                                   limited by memory and TW_TIMERS_MAX of timers.h alone. A timer
                                    that was removed or replaced counts until its callback and `drop`
                                    have returned, except that one such timer is not counted */
     size_t storage;             /* bytes in each timer for a copy of its argument, 0 to 4096; see task.h */
@@ -103,7 +103,7 @@ struct tw_keyed_options {
  * well. Returns 0.
  *   -EINVAL  also: an option is out of range, or `workers` belongs to another runtime
  *   -ENOMEM  no memory
- *   -EMFILE  see tw_handles_new
+ *   -EMFILE  see tw_timers_new
  *   others   the system has no random bytes (getrandom) */
 TW_MUST_CHECK int tw_keyed_new(struct tw_keyed **keyed, struct tw_runtime *rt,
                                const struct tw_keyed_options *options);
@@ -114,27 +114,26 @@ TW_MUST_CHECK int tw_keyed_new(struct tw_keyed **keyed, struct tw_runtime *rt,
  *   -ECHILD  also: a `drop` has forked and this is the child, where the table is not freed yet */
 int tw_keyed_free(struct tw_keyed *keyed);
 
-/* Sets a timer under a key: it does `task` at the times that `when` says. Returns 1 if it replaced a
- * timer, which is removed as by tw_keyed_remove, else 0. A callback of the replaced timer that is
- * running on a worker goes on, and may overlap with the new timer's; call tw_keyed_remove_wait first
- * to prevent that. On error a former timer stays.
+/* Sets a timer under a key: it does `task` at the times that `when` says. A timer that was there is
+ * cancelled, as by tw_keyed_cancel. A callback of that timer that is running on a worker goes on, and may
+ * overlap with the new timer's; call tw_keyed_cancel_wait first to prevent that. On error a former timer
+ * stays. Returns 0.
  *   -EINVAL  also: an invalid key (a null string, or longer than TW_KEY_MAX); `when` is out of range
  *            (see tw_runtime_arm); the task has no function; arg_size exceeds the storage; both
  *            `next` and a period; neither `when` nor `next`
  *   -ENOMEM  no memory to grow, or for the key
- *   -ENOSPC  the table has as many timers as its capacity, or TW_HANDLES_MAX
- *   -EMFILE  as tw_handles_new, for one more timer
+ *   -ENOSPC  the table has as many timers as its capacity, or TW_TIMERS_MAX
+ *   -EMFILE  as tw_timers_new, for one more timer
  *   -ENOENT  `next` returned no first deadline
  *   -EPERM   the table is being freed */
 TW_MUST_CHECK int tw_keyed_set(struct tw_keyed *keyed, struct tw_key key, const struct tw_when *when,
                                const struct tw_task *task);
 
-/* Sets a timer for the usual case: calls fn(event, arg) once, `delay_ns` from now. Returns 1 if it
- * replaced a timer, as tw_keyed_set may, else 0.
+/* Sets a timer for the usual case: calls fn(event, arg) once, `delay_ns` from now. Returns 0.
  *   -EINVAL  also: an invalid key
  *   -ENOMEM  no memory to grow, or for the key
- *   -ENOSPC  the table has as many timers as its capacity, or TW_HANDLES_MAX
- *   -EMFILE  as tw_handles_new, for one more timer
+ *   -ENOSPC  the table has as many timers as its capacity, or TW_TIMERS_MAX
+ *   -EMFILE  as tw_timers_new, for one more timer
  *   -EPERM   the table is being freed */
 TW_MUST_CHECK int tw_keyed_after(struct tw_keyed *keyed, struct tw_key key, int64_t delay_ns,
                                  tw_task_callback *fn, void *arg);
@@ -144,8 +143,8 @@ TW_MUST_CHECK int tw_keyed_after(struct tw_keyed *keyed, struct tw_key key, int6
  * tw_keyed_set may, else 0.
  *   -EINVAL  also: an invalid key; the period or `missed` as in tw_runtime_every
  *   -ENOMEM  no memory to grow, or for the key
- *   -ENOSPC  the table has as many timers as its capacity, or TW_HANDLES_MAX
- *   -EMFILE  as tw_handles_new, for one more timer
+ *   -ENOSPC  the table has as many timers as its capacity, or TW_TIMERS_MAX
+ *   -EMFILE  as tw_timers_new, for one more timer
  *   -EPERM   the table is being freed */
 TW_MUST_CHECK int tw_keyed_every(struct tw_keyed *keyed, struct tw_key key, int64_t period_ns,
                                  enum tw_missed missed, tw_task_callback *fn, void *arg);
@@ -178,14 +177,14 @@ int tw_keyed_again(struct tw_keyed *keyed, struct tw_key key);
  * its last callback is running. It does not wait for a running callback; the argument is dropped
  * after that callback has returned.
  *   -ENOENT  see Conventions */
-int tw_keyed_remove(struct tw_keyed *keyed, struct tw_key key);
+int tw_keyed_cancel(struct tw_keyed *keyed, struct tw_key key);
 
 /* Removes a timer and waits until no callback of it is running on another thread and its argument has
  * been dropped. It does not wait if called from that callback, nor for a timer that was already
  * removed or replaced. Do not hold a lock that the callback or `drop` takes. Returns 1 if this
  * prevented a fire, else 0.
  *   -ENOENT  see Conventions */
-int tw_keyed_remove_wait(struct tw_keyed *keyed, struct tw_key key);
+int tw_keyed_cancel_wait(struct tw_keyed *keyed, struct tw_key key);
 
 /* The result of tw_keyed_get. */
 struct tw_keyed_timer {
@@ -206,7 +205,7 @@ TW_MUST_CHECK size_t tw_keyed_count(struct tw_keyed *keyed);
 typedef void tw_keyed_visitor(const struct tw_key *key, void *arg, void *visit_arg);
 
 /* Walks the table: calls each(key, arg, visit_arg) on every timer that exists when the walk comes to it, in
- * any order, as tw_handles_each of handle.h does. The key is valid until `each` returns. To give each key
+ * any order, as tw_timers_each of timers.h does. The key is valid until `each` returns. To give each key
  * a new deadline use tw_keyed_move: one that is set again may be visited again. Returns the number of
  * visits.
  *   -EINVAL  also: `each` is null
@@ -224,7 +223,7 @@ int64_t tw_keyed_each(struct tw_keyed *keyed, tw_keyed_visitor *each, void *visi
  * timers since the table was last empty.
  *   -EBUSY   called from a callback of the table, while the drain that began 64 drains ago still runs
  *   -ECHILD  also: `each` or a `drop` has forked and this is the child; the rest is not drained */
-int64_t tw_keyed_drain(struct tw_keyed *keyed, tw_keyed_visitor *each, void *drain_arg);
+int64_t tw_keyed_cancel_all(struct tw_keyed *keyed, tw_keyed_visitor *each, void *drain_arg);
 
 #ifdef __cplusplus
 }

@@ -35,7 +35,7 @@ extern "C" {
 /* --- labels ------------------------------------------------------------------------ */
 
 /* Gives an idle node a label, which stays with it until tw_node_init. `label` null takes it away. (A
- * timer of handle.h or keyed.h has the label of its task, or else of its set's options.) Returns 0.
+ * timer of timers.h or keyed.h has the label of its task, or else of its set's options.) Returns 0.
  *   -EBUSY   the node is pending */
 int tw_runtime_label(struct tw_runtime *rt, struct tw_node *node, const char *label);
 
@@ -97,8 +97,8 @@ TW_MUST_CHECK int tw_runtime_observe(struct tw_runtime *rt, struct tw_observed *
 /* A pending timer. All pointers are valid until the visitor returns, except `node`, which may have been
  * cancelled and freed meanwhile: it is an address to compare. */
 struct tw_pending_timer {
-    const struct tw_node *node; /* null for a timer of handle.h or keyed.h */
-    tw_handle handle;           /* TW_NO_HANDLE unless it is a timer of handle.h */
+    const struct tw_node *node; /* null for a timer of timers.h or keyed.h */
+    tw_handle handle;           /* TW_NO_HANDLE unless it is a timer of timers.h */
     const struct tw_key *key;   /* null unless it is a timer of keyed.h */
     const char *label;          /* null: none */
     int64_t due_ns;             /* its deadline, rounded up to a tick, a reading of its clock */
@@ -136,7 +136,7 @@ int tw_runtime_metrics(struct tw_runtime *rt, const char *name, tw_text *write, 
 /* A callback that has been running for longer than the limit, and may run still. */
 struct tw_slow_callback {
     const char *label;          /* null: none */
-    const struct tw_node *node; /* an address to compare; null for a timer of handle.h or keyed.h */
+    const struct tw_node *node; /* an address to compare; null for a timer of timers.h or keyed.h */
     tw_handle handle;           /* TW_NO_HANDLE for a node or a timer of keyed.h */
     const void *function;       /* address of the callback */
     int64_t running_ns;         /* for how long it has been running */

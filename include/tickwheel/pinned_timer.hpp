@@ -55,23 +55,23 @@ template <class F, class Of = runtime> class pinned_timer {
     }
     pinned_timer(const pinned_timer &) = delete;
     pinned_timer &operator=(const pinned_timer &) = delete;
-    ~pinned_timer() { tw_runtime_shutdown(home_->rt, node()); }
+    ~pinned_timer() { tw_runtime_retire(home_->rt, node()); }
 
     // Names the kind of timer; the text outlives the runtime. See observe.h. Not while it is pending.
     void label(const char *text) { detail::check(tw_runtime_label(home_->rt, node(), text)); }
 
     // Arm the timer: once after a delay, once at a time point, or with a period. If it was pending
-    // it is moved. Return true if it was pending.
-    template <class Rep, class Period> bool after(std::chrono::duration<Rep, Period> delay) {
-        return detail::check(tw_runtime_after(home_->rt, node(), detail::delay_in(delay))) != 0;
+    // it is moved.
+    template <class Rep, class Period> void after(std::chrono::duration<Rep, Period> delay) {
+        detail::check(tw_runtime_after(home_->rt, node(), detail::delay_in(delay)));
     }
-    template <class Duration> bool at(std::chrono::time_point<clock, Duration> moment) {
-        return detail::check(tw_runtime_at(home_->rt, node(), detail::reading_of(moment))) != 0;
+    template <class Duration> void at(std::chrono::time_point<clock, Duration> moment) {
+        detail::check(tw_runtime_at(home_->rt, node(), detail::reading_of(moment)));
     }
     template <class Rep, class Period>
-    bool every(std::chrono::duration<Rep, Period> period, const periodic_options &o = {}) {
+    void every(std::chrono::duration<Rep, Period> period, const periodic_options &o = {}) {
         const tw_when when = detail::every(period, o);
-        return detail::check(tw_runtime_arm(home_->rt, node(), &when)) != 0;
+        detail::check(tw_runtime_arm(home_->rt, node(), &when));
     }
 
     // Makes a pending timer due `delay` from now, earlier or later than it was. Returns false and does

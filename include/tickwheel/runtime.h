@@ -175,7 +175,7 @@ int tw_runtime_stop(struct tw_runtime *rt);
  * calls (`next`, `copy`, `drop`, `each`). Nodes are idle when it returns there too, but the runtime
  * itself is freed later: when that function has returned, by the thread that runs it or at the end
  * of your call that led to it. Until then calls on the runtime are safe, and those that would arm
- * something return -ESHUTDOWN. Callbacks that other threads are running go on; jobs that wait in a
+ * something return -ESHUTDOWN. Callbacks that other threads are running go on; work items that wait in a
  * queue still run, except with TW_STOP_DISCARD (workers.h). */
 int tw_runtime_free(struct tw_runtime *rt);
 
@@ -205,28 +205,27 @@ TW_MUST_CHECK int tw_runtime_after_fork(struct tw_runtime *rt);
 /* Fires once, `delay_ns` from now. 0 fires at once: armed in a callback, the node fires in the same
  * turn, before the thread looks at descriptors, unless the next tick has begun since or the turn's
  * budget is spent; then it fires in the next turn. 1 fires at the next tick, never in the same turn;
- * descriptors are served first, and tw_runtime_dispatch or tw_runtime_leap returns. Returns 1 if the
- * node was pending, else 0.
+ * descriptors are served first, and tw_runtime_dispatch or tw_runtime_leap returns. Returns 0.
  *   -EBUSY  the node is pending on another runtime or wheel
- *   -EPERM  the node was shut down */
+ *   -EPERM  the node is retired */
 int tw_runtime_after(struct tw_runtime *rt, struct tw_node *node, int64_t delay_ns);
 
 /* Fires the node once, when the clock reads `deadline_ns`; at once if that has passed. A deadline on the wall
  * clock follows the clock when it is set. If the clock reaches the deadline and is set back before
- * the callback runs, the callback may still run. Returns 1 if the node was pending, else 0.
+ * the callback runs, the callback may still run. Returns 0.
  *   -EBUSY  the node is pending on another runtime or wheel
- *   -EPERM  the node was shut down */
+ *   -EPERM  the node is retired */
 int tw_runtime_at(struct tw_runtime *rt, struct tw_node *node, int64_t deadline_ns);
 
 /* Fires every `period_ns` until cancelled, first one period from now, without drift: the n-th
  * deadline lies n periods after the first, to the nanosecond, and rounds up to a tick by itself
  * (16666667 ns on ticks of 1 ms: after 17, 34, 51, 67 ms). `missed` is the policy for fires that are
- * late by more than a period. Returns 1 if the node was pending, else 0.
+ * late by more than a period. Returns 0.
  *   -EINVAL  also: the period is shorter than a tick; `missed` is unknown; or ticks are longer
  *            than 4 s, and the period is neither a multiple of the tick nor, like the tick, a
  *            whole number of microseconds
  *   -EBUSY   the node is pending on another runtime or wheel
- *   -EPERM   the node was shut down */
+ *   -EPERM   the node is retired */
 int tw_runtime_every(struct tw_runtime *rt, struct tw_node *node, int64_t period_ns, enum tw_missed missed);
 
 /* When a timer fires: all that the three functions above can express, and more. All zeroes: once,
@@ -241,10 +240,10 @@ struct tw_when {
     uint32_t fires;        /* number of fires of a periodic timer; 0: no limit */
 };
 
-/* Arms the node as `when` says. Returns 1 if the node was pending, else 0.
+/* Arms the node as `when` says. Returns 0.
  *   -EINVAL  also: fires > TW_FIRES_MAX, or period or `missed` as in tw_runtime_every
  *   -EBUSY   the node is pending on another runtime or wheel
- *   -EPERM   the node was shut down */
+ *   -EPERM   the node is retired */
 int tw_runtime_arm(struct tw_runtime *rt, struct tw_node *node, const struct tw_when *when);
 
 /* Moves a pending node: it is now due `delay_ns` from now, which may be earlier or later than before; with
@@ -269,34 +268,34 @@ int tw_runtime_postpone(struct tw_runtime *rt, struct tw_node *node, int64_t del
 int tw_runtime_cancel(struct tw_runtime *rt, struct tw_node *node);
 
 /* Cancels a node as tw_runtime_cancel does, and waits until no other thread is running the node's
- * callback, or the `each` of a tw_runtime_clear with this node. Inside a callback of the runtime it
+ * callback, or the `each` of a tw_runtime_cancel_all with this node. Inside a callback of the runtime it
  * waits for such an `each` only. The node may then be freed, unless the callback or another thread
  * arms it again. Do not hold a lock that the callback or `each` takes. Two callbacks of two runtimes
  * that wait for each other deadlock. Returns 1 if this prevented a fire, else 0.
  *   -EBUSY  the node is pending on another runtime or wheel */
 int tw_runtime_cancel_wait(struct tw_runtime *rt, struct tw_node *node);
 
-/* Cancels and waits as tw_runtime_cancel_wait does, and shuts the node down: arming it returns -EPERM
+/* Cancels and waits as tw_runtime_cancel_wait does, and retires the node: arming it returns -EPERM
  * until tw_node_init. The node may then be freed whatever other threads do. Returns 1 if this
  * prevented a fire, else 0.
  *   -EBUSY  the node is pending on another runtime or wheel */
-int tw_runtime_shutdown(struct tw_runtime *rt, struct tw_node *node);
+int tw_runtime_retire(struct tw_runtime *rt, struct tw_node *node);
 
-/* Cancels every pending node on all timelines, removes the fires of jobs that wait for a worker, and
- * calls each(node, arg) on every such node, those of jobs included. `each` runs on this thread with
+/* Cancels every pending node on all timelines, removes the fires of work items that wait for a worker, and
+ * calls each(node, arg) on every such node, those of work items included. `each` runs on this thread with
  * no lock held and may be null; nodes of one tick are passed in their order. Nodes that are armed
  * from now on stay armed, and nodes that `each` cancels are not passed to it. It does not wait for
  * callbacks that are running, and a fire that is just then being handed to a worker may still run.
  * May be called from callbacks. Returns 0.
  *
- * Timers of handle.h and keyed.h stay (see tw_handles_drain and tw_keyed_drain). If the wall clock
+ * Timers of timers.h and keyed.h stay (see tw_timers_cancel_all and tw_keyed_cancel_all). If the wall clock
  * is set back meanwhile, nodes that are armed on it meanwhile are cancelled too.
  *
  * This cancels all nodes, including those inside coroutines and C++ maps, which do not notice: such a
  * coroutine never wakes up, and the map's destructor waits for ever. On a runtime with those use
  * cancel_all() of tickwheel.hpp, which spares them.
  *   -ECHILD  also: `each` has forked and this is the child; there `each` is not called again */
-int tw_runtime_clear(struct tw_runtime *rt, tw_callback *each, void *arg);
+int tw_runtime_cancel_all(struct tw_runtime *rt, tw_callback *each, void *arg);
 
 /* --- asking ---------------------------------------------------------------------- */
 
@@ -316,7 +315,7 @@ TW_MUST_CHECK int64_t tw_runtime_due(struct tw_runtime *rt);
  * callbacks. See tw_overruns. */
 TW_MUST_CHECK uint64_t tw_runtime_overruns(struct tw_runtime *rt);
 
-/* Returns the number of pending nodes and of pending timers of handle.h, keyed.h and tickwheel.hpp. */
+/* Returns the number of pending nodes and of pending timers of timers.h, keyed.h and tickwheel.hpp. */
 TW_MUST_CHECK size_t tw_runtime_count(struct tw_runtime *rt);
 
 /* Fills in *stats and returns 0. */
@@ -403,7 +402,7 @@ int tw_runtime_set_wall(struct tw_runtime *rt, int64_t wall_ns);
 TW_MUST_CHECK const char *tw_strerror(int error);
 
 /* Returns the cause of an error in words, such as "the period is 0". It knows the cause if `error` is
- * the result of this thread's last failed call of runtime.h, handle.h, keyed.h or workers.h;
+ * the result of this thread's last failed call of runtime.h, timers.h, keyed.h or workers.h;
  * otherwise, and for calls of tw.h, it returns tw_strerror(error). Never null; the text is static. */
 TW_MUST_CHECK const char *tw_explain(int error);
 

@@ -50,7 +50,7 @@ template <class Node> class [[nodiscard("co_await it")]] sleeper {
     sleeper &operator=(const sleeper &) = delete;
     ~sleeper() {
         if (state_.exchange(destroyed) == asleep)
-            tw_runtime_shutdown(home_->rt, detail::node_in(node_));
+            tw_runtime_retire(home_->rt, detail::node_in(node_));
     }
 
     bool await_ready() const noexcept { return token_.stop_requested(); }

@@ -1,4 +1,4 @@
-/* tickwheel/task.h - tasks: what the timers of handle.h and keyed.h do when they fire.
+/* tickwheel/task.h - tasks: what the timers of timers.h and keyed.h do when they fire.
  *
  *     struct tw_task task = {.fn = on_retry, .arg = request, .drop = free};
  *
@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-/* A number that stands for one timer of handle.h; 0: none. */
+/* A number that stands for one timer of timers.h; 0: none. */
 typedef uint64_t tw_handle;
 
 struct tw_key;
@@ -26,7 +26,7 @@ struct tw_key;
 /* One fire, as its callback sees it. Valid until the callback returns. */
 struct tw_event {
     tw_handle handle;         /* the timer's handle; 0 for a timer of keyed.h */
-    const struct tw_key *key; /* the timer's key; null for a timer of handle.h */
+    const struct tw_key *key; /* the timer's key; null for a timer of timers.h */
     int64_t due_ns;           /* the deadline of this fire, as tw_runtime_due returns it */
     uint64_t overruns;        /* further fires that were missed, as tw_runtime_overruns returns them */
 };

@@ -15,9 +15,9 @@
 
 #include <tickwheel/callback.hpp>
 #include <tickwheel/chrono.hpp>
-#include <tickwheel/handle.h>
 #include <tickwheel/runtime.h>
 #include <tickwheel/sleep.hpp>
+#include <tickwheel/timers.h>
 #include <tickwheel/with_timeout.hpp>
 
 namespace tickwheel {
@@ -43,31 +43,31 @@ class [[nodiscard("a discarded timer is cancelled at once; see spawn")]] timer {
     // Cancels the timer for good. Returns true if this prevented a fire; false if its last
     // callback runs, or it is gone. cancel() does not wait. cancel_wait() waits until its callback
     // runs on no other thread.
-    bool cancel() noexcept { return tw_handle_stop(timers(), id_) > 0; }
-    bool cancel_wait() noexcept { return tw_handle_stop_wait(timers(), id_) > 0; }
+    bool cancel() noexcept { return tw_timer_cancel(timers(), id_) > 0; }
+    bool cancel_wait() noexcept { return tw_timer_cancel_wait(timers(), id_) > 0; }
 
     // Makes the timer due `delay` from now, earlier or later than it was; the later fires of a
     // periodic timer move along. Returns false if it is too late: the timer is gone, its last fire
     // has begun or waits for a worker, or its runtime is being destroyed. Throws std::system_error
     // (invalid_argument) if the delay is negative or not a number.
     template <class Rep, class Period> bool move(std::chrono::duration<Rep, Period> delay) {
-        return moved_by(tw_handle_move, detail::delay_in(delay));
+        return moved_by(tw_timer_move, detail::delay_in(delay));
     }
 
     // move(), unless the timer is due then or later already.
     template <class Rep, class Period> bool postpone(std::chrono::duration<Rep, Period> delay) {
-        return moved_by(tw_handle_postpone, detail::delay_in(delay));
+        return moved_by(tw_timer_postpone, detail::delay_in(delay));
     }
 
     // move() by the delay that it was last started or moved with (postpone() does not change that), or
     // by its period: one call for each sign of life keeps an idle timeout off. Throws std::system_error
     // (invalid_argument) for a timer that was started with a deadline or a schedule.
-    bool again() { return moved_by(tw_handle_again); }
+    bool again() { return moved_by(tw_timer_again); }
 
     // Returns the time until it is due: 0 if that has passed, or if its last fire has begun or
     // waits for a worker; nothing if it is gone.
     [[nodiscard]] std::optional<std::chrono::nanoseconds> remaining() const noexcept {
-        return detail::remaining_of(tw_handle_remaining(timers(), id_));
+        return detail::remaining_of(tw_timer_remaining(timers(), id_));
     }
 
     // Returns true unless it is gone.
@@ -90,7 +90,7 @@ class [[nodiscard("a discarded timer is cancelled at once; see spawn")]] timer {
     timer(std::shared_ptr<const detail::home> home, tw_handle id) noexcept
         : home_(std::move(home)), id_(id) {}
 
-    tw_handles *timers() const noexcept { return home_ != nullptr ? home_->timers : nullptr; }
+    tw_timers *timers() const noexcept { return home_ != nullptr ? home_->timers : nullptr; }
 
     std::shared_ptr<const detail::home> home_;
     tw_handle id_ = TW_NO_HANDLE;
@@ -98,9 +98,9 @@ class [[nodiscard("a discarded timer is cancelled at once; see spawn")]] timer {
 
 // The policy for the missed fires of a periodic timer.
 enum class missed {
-    burst = TW_BURST,  // all are made up for, one after the other
-    skip = TW_SKIP,    // they are left out; the grid of deadlines stays
-    delay = TW_DELAY   // they are left out; a new grid begins with the late fire
+    coalesce = TW_COALESCE,  // the late fire stands for all of them; the grid of deadlines stays
+    delay = TW_DELAY,        // the late fire stands for all of them; a new grid begins with it
+    burst = TW_BURST         // each fires, one after the other
 };
 
 struct once_options {
@@ -109,7 +109,7 @@ struct once_options {
 };
 
 struct periodic_options {
-    tickwheel::missed missed = tickwheel::missed::skip;
+    tickwheel::missed missed = tickwheel::missed::coalesce;
     std::uint32_t fires = 0;                          // ends after so many; 0: no limit; at most TW_FIRES_MAX
     std::chrono::nanoseconds slack{0};                // as for once_options; of the first fire
     std::optional<std::chrono::nanoseconds> first{};  // delay of the first fire; if empty, one period
@@ -157,7 +157,7 @@ tw_when every(std::chrono::duration<Rep, Period> period, const periodic_options 
 // They throw std::system_error:
 //   invalid_argument  a delay or slack that is negative or not a number; a period shorter than
 //                     the tick; too many fires
-//   others            as tw_handle_start says: out of memory, capacity reached
+//   others            as tw_timer_start says: out of memory, capacity reached
 // and std::bad_alloc for a callable that does not fit inline, and whatever copying f throws. After
 // an exception there is no timer.
 template <class Clock, class Node> class basic_timers {
@@ -252,13 +252,13 @@ template <class Clock, class Node> class basic_timers {
     // had to fire. Called from inside one of the callbacks, it does not wait for that one.
     // Sleepers and pinned timers go on.
     std::size_t cancel_all() noexcept {
-        const std::int64_t drained = tw_handles_drain(home_->timers, nullptr, nullptr);
+        const std::int64_t drained = tw_timers_cancel_all(home_->timers, nullptr, nullptr);
         return drained > 0 ? static_cast<std::size_t>(drained) : 0;
     }
 
     // Returns the number of timers, those included whose last callback runs. Sleepers and pinned
     // timers do not count.
-    [[nodiscard]] std::size_t count() const noexcept { return tw_handles_count(home_->timers); }
+    [[nodiscard]] std::size_t count() const noexcept { return tw_timers_count(home_->timers); }
 
   protected:
     explicit basic_timers(exception_handler handler) : home_(std::make_shared<detail::home>()) {
@@ -267,12 +267,12 @@ template <class Clock, class Node> class basic_timers {
     ~basic_timers() = default;
 
     void make_timers(std::uint32_t capacity, bool concurrent = false) {
-        tw_handles_options o = {};
+        tw_timers_options o = {};
         o.capacity = capacity;
         o.storage = detail::stored_callable_size;
         o.workers = home_->pool;
         o.concurrent = concurrent ? 1 : 0;
-        detail::check(tw_handles_new(&home_->timers, home_->rt, &o));
+        detail::check(tw_timers_new(&home_->timers, home_->rt, &o));
     }
 
     const std::shared_ptr<detail::home> home_;
@@ -306,7 +306,7 @@ template <class Clock, class Node> class basic_timers {
         task.next = next;
         task.label = label;
         tw_handle id = TW_NO_HANDLE;
-        detail::check(tw_handle_start(home_->timers, &id, &when, &task));
+        detail::check(tw_timer_start(home_->timers, &id, &when, &task));
         return id;
     }
 

@@ -104,16 +104,16 @@ enum {
 /* The policy of a periodic node that fires late, after further ticks of its grid have passed, up
  * to and including tw_now(). tw_overruns() tells the callback how many. */
 enum tw_missed {
-    TW_BURST, /* fire once for each, in tick order among all other timers */
-    TW_SKIP,  /* skip them; the next fire is the next one on the same grid */
-    TW_DELAY  /* skip them; start a new grid one full period from now */
+    TW_COALESCE, /* this fire stands for all of them; the next fire is the next one on the same grid */
+    TW_DELAY,    /* this fire stands for all of them; a new grid starts one full period from now */
+    TW_BURST     /* fire once for each, in tick order among all other timers */
 };
 
 /* The state of a node. */
 enum tw_state {
     TW_IDLE,    /* on no ring: never armed, fired or cancelled */
     TW_PENDING, /* on a ring of its wheel: waiting, or due and not yet called */
-    TW_SHUT     /* idle, and cannot be armed until tw_node_init */
+    TW_RETIRED  /* idle, and cannot be armed until tw_node_init */
 };
 
 struct tw_link {
@@ -232,7 +232,7 @@ struct tw {
 #endif
 
 /* Initialises an empty wheel at tick `now` and returns 0. `flags` is 0 or TW_UNLOCKED. Do not
- * call it on a wheel with pending nodes: call tw_clear first, or tw_node_init on each of them
+ * call it on a wheel with pending nodes: call tw_cancel_all first, or tw_node_init on each of them
  * afterwards. Takes no lock.
  *   -EINVAL  w is null, now is TW_NEVER, or a flag is unknown */
 int tw_init(struct tw *w, tw_tick now, unsigned flags) TW_LINKED_AS("tw_init" TW_LAYOUT_NAME);
@@ -248,31 +248,28 @@ int tw_node_init(struct tw_node *node, tw_callback *fn, void *arg)
 
 /* Arms the node for `delay` ticks after tw_now(w), the tick of the last tw_advance. After a
  * sleep, advance the wheel first, or call tw_arm_at with the present tick plus the delay. Part of
- * the present tick has already passed, so to wait for at least d ticks ask for d + 1. Returns 1 if
- * the node was pending, else 0.
+ * the present tick has already passed, so to wait for at least d ticks ask for d + 1. Returns 0.
  *   -EINVAL  also: the delay is 0, which usually means that a duration was rounded down. To
  *            fire at once, arm at tw_now(w).
  *   -EBUSY   the node is pending on another wheel
- *   -EPERM   the node was shut down
+ *   -EPERM   the node is retired
  *   -ERANGE  the tick is beyond TW_NEVER - 1 */
 int tw_arm_after(struct tw *w, struct tw_node *node, tw_tick delay);
 
 /* Arms the node for `tick`. If that is not in the future, the node fires in the tw_advance that
  * is running, or else in the next one. A callback that wants to be called again in the next turn
  * of its loop, not in the same tw_advance, arms for tw_now(w) + 1: that tick never belongs to the
- * running tw_advance, and with fine ticks (such as 1 ns) it always belongs to the next one. Returns 1
- * if the node was pending, else 0.
+ * running tw_advance, and with fine ticks (such as 1 ns) it always belongs to the next one. Returns 0.
  *   -EBUSY   the node is pending on another wheel
- *   -EPERM   the node was shut down
+ *   -EPERM   the node is retired
  *   -ERANGE  the tick is beyond TW_NEVER - 1 */
 int tw_arm_at(struct tw *w, struct tw_node *node, tw_tick tick);
 
 /* Arms the node for a tick in [tick, tick + slack] that the wheel chooses: a tick at which other
  * nodes are already due, if one is cheap to find; otherwise the tick with the most trailing zero
- * bits. Timers with slack thus share ticks, and are lowered least often. Returns 1 if the node was
- * pending, else 0.
+ * bits. Timers with slack thus share ticks, and are lowered least often. Returns 0.
  *   -EBUSY   the node is pending on another wheel
- *   -EPERM   the node was shut down
+ *   -EPERM   the node is retired
  *   -ERANGE  tick + slack is beyond TW_NEVER - 1 */
 int tw_arm_within(struct tw *w, struct tw_node *node, tw_tick tick, tw_tick slack);
 
@@ -285,10 +282,10 @@ TW_MUST_CHECK tw_tick tw_choose(struct tw *w, tw_tick tick, tw_tick slack);
  * `fires` times, or without end if that is 0; skipped fires do not count. `first` is a tick, not
  * a delay: tw_now(w) + period starts one period from now, and a `first` in the past makes
  * TW_BURST fire once for each tick of the grid that has passed. The node becomes idle when its
- * next tick would lie beyond TW_NEVER - 1. Returns 1 if the node was pending, else 0.
+ * next tick would lie beyond TW_NEVER - 1. Returns 0.
  *   -EINVAL  also: the period is 0, `missed` is unknown, or fires > TW_FIRES_MAX
  *   -EBUSY   the node is pending on another wheel
- *   -EPERM   the node was shut down
+ *   -EPERM   the node is retired
  *   -ERANGE  `first` is beyond TW_NEVER - 1 */
 int tw_arm_every(struct tw *w, struct tw_node *node, tw_tick first, tw_tick period, enum tw_missed missed,
                  uint32_t fires);
@@ -320,16 +317,16 @@ int tw_move(struct tw *w, struct tw_node *node, tw_tick tick);
  *   -EBUSY   the node is pending on another wheel */
 int tw_cancel(struct tw *w, struct tw_node *node);
 
-/* Cancels a node and shuts it down: arming it returns -EPERM until tw_node_init. Returns 1 if this
+/* Cancels a node and retires it: arming it returns -EPERM until tw_node_init. Returns 1 if this
  * prevented a fire, else 0; see tw_cancel.
  *   -EINVAL  see Conventions
  *   -EBUSY   the node is pending on another wheel */
-int tw_node_shutdown(struct tw *w, struct tw_node *node);
+int tw_retire(struct tw *w, struct tw_node *node);
 
-/* Waits until no other thread is running the node's callback or the `each` of a tw_clear with this
+/* Waits until no other thread is running the node's callback or the `each` of a tw_cancel_all with this
  * node, and returns 0. Returns at once if the caller is the thread that runs it, and on a port
  * without threads. After tw_cancel and tw_wait the node may be freed; if the callback or another
- * thread may arm the node again, use tw_node_shutdown and tw_wait. Do not hold a lock that the
+ * thread may arm the node again, use tw_retire and tw_wait. Do not hold a lock that the
  * callback or `each` takes.
  *   -EINVAL  see Conventions */
 int tw_wait(struct tw *w, const struct tw_node *node);
@@ -343,7 +340,7 @@ int tw_wait(struct tw *w, const struct tw_node *node);
  * lock once for as many steps as the wheel has slots (a tree: for one step), then once for each
  * node. Returns 0.
  *   -EINVAL  see Conventions */
-int tw_clear(struct tw *w, tw_callback *each, void *arg);
+int tw_cancel_all(struct tw *w, tw_callback *each, void *arg);
 
 #if TW_RUNTIME
 /* Receives one pending node. `was` is a copy of it; the node itself may since have been cancelled
@@ -393,7 +390,7 @@ TW_MUST_CHECK tw_tick tw_next(struct tw *w);
 TW_MUST_CHECK int tw_first_due(struct tw *w, uint32_t looks, tw_tick *tick);
 
 /* In a callback: returns how many further ticks of this periodic node's grid had passed when it
- * was called. With TW_BURST these fires follow; with TW_SKIP and TW_DELAY they are skipped.
+ * was called. With TW_BURST these fires follow; with TW_COALESCE and TW_DELAY they are skipped.
  * Returns 0 for a oneshot, and outside callbacks. */
 TW_MUST_CHECK tw_tick tw_overruns(struct tw *w);
 

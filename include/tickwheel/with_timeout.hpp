@@ -159,7 +159,7 @@ template <class Node, stoppable_work Work> class [[nodiscard("co_await it")]] ti
     }
 
     // After this `fire` runs on no other thread, and will not begin.
-    void end_deadline() noexcept { tw_runtime_shutdown(home_->rt, detail::node_in(node_)); }
+    void end_deadline() noexcept { tw_runtime_retire(home_->rt, detail::node_in(node_)); }
 
     Node node_;
     std::shared_ptr<const detail::home> home_;

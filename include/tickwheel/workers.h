@@ -1,38 +1,36 @@
 /* tickwheel/workers.h - threads that run callbacks, so that slow callbacks delay no other timer.
  *
  *     struct tw_workers *disk;
- *     struct tw_job flush;
+ *     struct tw_work flush;
  *     tw_workers_new(&disk, rt, &(struct tw_workers_options){.threads = 4});
- *     tw_job_init(&flush, disk, on_flush, &file, 0);
- *     tw_runtime_every(rt, &flush.node, TW_SECOND, TW_SKIP);
+ *     tw_work_init(&flush, disk, on_flush, &file, 0);
+ *     tw_runtime_every(rt, &flush.node, TW_SECOND, TW_COALESCE);
  *
- * A job is a timer whose callback runs on a worker. Arm, move and cancel its node with the functions
- * of runtime.h. Timers of handle.h and keyed.h can have workers too.
+ * A work item is a timer whose callback runs on a worker. Arm, move and cancel its node with the functions
+ * of runtime.h. Timers of timers.h and keyed.h can have workers too.
  *
  * Conventions are those of runtime.h, and:
  *   Arguments  `workers` is the pool. `options` may be null.
- *   Order      Runs begin in the order of the fires. The runs of one job follow each other: the next
- *              begins when the last has returned, unless the job is TW_CONCURRENT. Meanwhile runs of
- *              other jobs may pass it; then it keeps its place among the waiting fires.
- *   Periods    With TW_SKIP and TW_DELAY a period may be shorter than a run: while a fire of the job
- *              waits, further fires join it and are counted by tw_runtime_overruns. With TW_BURST
- *              each fire is a run of its own; a job that never catches up fills the queue in the
- *              end, and then, except with TW_FULL_REJECT, delays every timer.
- *   Cancelling Cancelling the node also prevents a fire that waits for a worker or is on its way to
- *              one, and then returns 1. tw_runtime_cancel_wait and tw_runtime_shutdown wait for a run
- *              as for a callback. Called from a run of the same job they do not wait; called from
- *              other callbacks they do, and two that wait for each other deadlock.
- *   Jobs       Belong to the caller, like nodes. A job may be freed after tw_runtime_cancel_wait or
- *              tw_runtime_shutdown. It may also be freed in its own callback, provided that it is
- *              not pending, has no further fire that waits (tw_runtime_cancel ensures both) and, if
- *              it is concurrent, no other run. Arm and cancel it only on the runtime of its workers.
+ *   Order      Runs begin in the order of the fires. The runs of one work item follow each other: the next
+ *              begins when the last has returned, unless the work item is TW_CONCURRENT. Meanwhile runs of
+ *              other work items may pass it; then it keeps its place among the waiting fires.
+ *   Periods    With TW_COALESCE and TW_DELAY a period may be shorter than a run: while a fire of the work
+ * item waits, further fires join it and are counted by tw_runtime_overruns. With TW_BURST each fire is a run
+ * of its own; a work item that never catches up fills the queue in the end, and then, except with
+ * TW_FULL_REJECT, delays every timer. Cancelling Cancelling the node also prevents a fire that waits for a
+ * worker or is on its way to one, and then returns 1. tw_runtime_cancel_wait and tw_runtime_retire wait for a
+ * run as for a callback. Called from a run of the same work item they do not wait; called from other
+ * callbacks they do, and two that wait for each other deadlock. Work items       Belong to the caller, like
+ * nodes. A work item may be freed after tw_runtime_cancel_wait or tw_runtime_retire. It may also be freed in
+ * its own callback, provided that it is not pending, has no further fire that waits (tw_runtime_cancel
+ * ensures both) and, if it is concurrent, no other run. Arm and cancel it only on the runtime of its workers.
  *   Callbacks  May call anything, as callbacks on the runtime's thread may. tw_runtime_due and
  *              tw_runtime_overruns refer to the fire that is being run. Signals are blocked.
  *   Stopping   tw_runtime_stop, called outside callbacks, returns when the queue is empty and nothing
  *              runs. Called from a run it returns at once, and the queue is run or discarded
  *              afterwards. tw_runtime_free called from a run frees the runtime when that run has
  *              returned; if a tw_runtime_dispatch or tw_runtime_advance is in progress on another
- *              thread, when that call ends, and it must be the last one. Jobs that run, or wait and
+ *              thread, when that call ends, and it must be the last one. Work items that run, or wait and
  *              are not discarded, are in use until then.
  */
 #ifndef TICKWHEEL_WORKERS_H
@@ -56,7 +54,7 @@ struct tw_workers;
 /* The treatment of a fire that finds the queue full. */
 enum tw_when_full {
     TW_FULL_INLINE, /* the runtime's thread runs the fire that has waited longest; if all waiting
-                       fires belong to jobs that are running, it waits for one of these */
+                       fires belong to work items that are running, it waits for one of these */
     TW_FULL_REJECT, /* the fire is not run, and counted in `rejected` */
     TW_FULL_BLOCK   /* the runtime's thread waits for room; all timers are late meanwhile */
 };
@@ -77,13 +75,13 @@ struct tw_workers_options {
 };
 
 /* Makes a pool on the runtime, starts its threads, and stores it in *workers. Freeing the runtime frees
- * the pool as well. Everything is allocated here; running jobs allocates nothing. Returns 0.
+ * the pool as well. Everything is allocated here; running work items allocates nothing. Returns 0.
  *   -EINVAL  also: an option is out of range
  *   -ENOMEM, -EAGAIN  from the system */
 TW_MUST_CHECK int tw_workers_new(struct tw_workers **workers, struct tw_runtime *rt,
                                  const struct tw_workers_options *options);
 
-/* Stops the pool as its `at_stop` says and frees it; `workers` may be null. None of its jobs may be
+/* Stops the pool as its `at_stop` says and frees it; `workers` may be null. None of its work items may be
  * armed, and no other thread may be in a call on the pool. Returns 0.
  *   -EBUSY  called from a callback of the runtime, or a set or table of timers uses the pool */
 int tw_workers_free(struct tw_workers *workers);
@@ -107,7 +105,8 @@ struct tw_worker_stats {
 /* Fills in *stats and returns 0. */
 int tw_workers_stats(struct tw_workers *workers, struct tw_worker_stats *stats);
 
-/* Anything that a pool can run: a job, or a timer of handle.h or keyed.h. The fields belong to the library.
+/* Anything that a pool can run: a work item, or a timer of timers.h or keyed.h. The fields belong to the
+ * library.
  */
 struct tw_runnable {
     struct tw_waiting_fire *last; /* last of the ring of waiting fires; NULL: none waits */
@@ -119,27 +118,28 @@ struct tw_runnable {
     uint32_t flags;
 };
 
-/* tw_job_init flags. */
+/* tw_work_init flags. */
 enum {
-    TW_CONCURRENT = 1 /* several runs of this job may overlap */
+    TW_CONCURRENT = 1 /* several runs of this work item may overlap */
 };
 
 /* A timer in the caller's storage whose callback runs on workers. */
-struct tw_job {
+struct tw_work {
     struct tw_node node; /* arm, move and cancel this node */
     struct tw_runnable runnable;
     tw_callback *fn;
 };
 
-/* Initialises an idle job for which a worker will call fn(&job->node, arg), and returns 0. `flags` is
- * 0 or TW_CONCURRENT. The job must not be pending, waiting or running. Arm its node on the pool's
+/* Initialises an idle work item for which a worker will call fn(&work->node, arg), and returns 0. `flags` is
+ * 0 or TW_CONCURRENT. The work item must not be pending, waiting or running. Arm its node on the pool's
  * runtime only.
  *   -EINVAL  also: a flag is unknown */
-int tw_job_init(struct tw_job *job, struct tw_workers *workers, tw_callback *fn, void *arg, unsigned flags);
+int tw_work_init(struct tw_work *work, struct tw_workers *workers, tw_callback *fn, void *arg,
+                 unsigned flags);
 
-/* Returns the size of a struct tw_job in bytes, for languages that do not use this header; see tw_node_size
- * in tw.h. A job begins with its node. */
-TW_MUST_CHECK size_t tw_job_size(void);
+/* Returns the size of a struct tw_work in bytes, for languages that do not use this header; see tw_node_size
+ * in tw.h. A work item begins with its node. */
+TW_MUST_CHECK size_t tw_work_size(void);
 
 #ifdef __cplusplus
 }

@@ -40,12 +40,12 @@ struct workers_options {
 // to have these run.
 //
 // The constructor throws std::system_error as tw_workers_new says.
-template <class Clock> class basic_workers : public basic_timers<Clock, tw_job> {
+template <class Clock> class basic_workers : public basic_timers<Clock, tw_work> {
   public:
-    using node = tw_job;
+    using node = tw_work;
 
     explicit basic_workers(basic_runtime<Clock> &rt, const workers_options &o = {})
-        : basic_timers<Clock, tw_job>(rt.home_->on_exception) {
+        : basic_timers<Clock, tw_work>(rt.home_->on_exception) {
         tw_workers_options c = {};
         c.threads = o.threads;
         c.queue = o.queue;
@@ -79,7 +79,7 @@ template <class Clock> class basic_workers : public basic_timers<Clock, tw_job> 
 
   private:
     void end() noexcept {
-        tw_handles_free(this->home_->timers);
+        tw_timers_free(this->home_->timers);
         tw_workers_free(this->home_->pool);
         this->home_->rt = nullptr;
         this->home_->timers = nullptr;

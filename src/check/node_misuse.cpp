@@ -102,8 +102,8 @@ bool is_left_behind(const void *place) {
     return top - here < reach && top - at < reach && at < here;
 }
 
-// A wheel begins with its own address, or one more (self_of in src/core). A wheel that goes without tw_clear
-// leaves its nodes in the table, which is not a mistake.
+// A wheel begins with its own address, or one more (self_of in src/core). A wheel that goes without
+// tw_cancel_all leaves its nodes in the table, which is not a mistake.
 bool has_gone(const tw *wheel) {
     if (is_poisoned(wheel, sizeof(std::uintptr_t)) || is_left_behind(wheel))
         return true;
@@ -212,7 +212,7 @@ void stop_if_not_idle(const tw_node &node) {
              "it says that it is pending, and is not: it is the copy of a node that was, or its wheel has "
              "gone or "
              "was initialised anew");
-    if (node.state == TW_PENDING || node.state > TW_SHUT || !is_callback(node.fn))
+    if (node.state == TW_PENDING || node.state > TW_RETIRED || !is_callback(node.fn))
         stop(&node, node.state, "it was never initialised (tw_node_init), or was overwritten since");
 }
 

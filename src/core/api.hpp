@@ -43,7 +43,7 @@ inline int give_label(tw_node *node, unsigned label) {
 // --- nodes on a wheel -----------------------------------------------------------------------
 
 inline bool is_policy(const tw_missed &missed) {
-    return is_at_most(missed, TW_DELAY) && (!is_small || missed == TW_SKIP);
+    return is_at_most(missed, TW_BURST) && (!is_small || missed == TW_COALESCE);
 }
 
 #if TW_RUNTIME
@@ -104,7 +104,7 @@ template <class Wheel> struct api {
         if (const int error = enter(w, node); error != 0)
             return error;
         Wheel &wheel = wheel_of(w);
-        if (is_shut(*node))
+        if (is_retired(*node))
             return leave(w, -eperm);
         return leave(w,
                      wheel.choose(&first, slack) ? change<Wheel>::arm_node_at(wheel, *node, first) : -erange);
@@ -125,11 +125,12 @@ template <class Wheel> struct api {
             return -erange;
         if (const int error = enter(w, node); error != 0)
             return error;
-        if (is_shut(*node))
+        if (is_retired(*node))
             return leave(w, -eperm);
         set_wheel(*node, wheel_of(w));
         const series next = {period, missed, fires};
-        return leave(w, wheel_of(w).arm_every(*node, first, next));
+        wheel_of(w).arm_every(*node, first, next);
+        return leave(w, 0);
     }
 
 #if TW_RUNTIME
@@ -144,11 +145,12 @@ template <class Wheel> struct api {
         Wheel &wheel = wheel_of(w);
         if (!wheel.accepts_parts(grid->parts))
             return leave(w, -einval);
-        if (is_shut(*node))
+        if (is_retired(*node))
             return leave(w, -eperm);
         set_wheel(*node, wheel_of(w));
         const series next = {grid->period, grid->missed, grid->fires};
-        return leave(w, wheel.arm_grid(*node, grid->first, next, grid->early, grid->parts));
+        wheel.arm_grid(*node, grid->first, next, grid->early, grid->parts);
+        return leave(w, 0);
     }
 #endif
 
@@ -161,7 +163,7 @@ template <class Wheel> struct api {
         return call<Wheel, change<Wheel>::move_node>(w, node, to);
     }
     static int cancel(tw *w, tw_node *node) { return call<Wheel, change<Wheel>::cancel_node>(w, node); }
-    static int node_shutdown(tw *w, tw_node *node) { return call<Wheel, change<Wheel>::shut_node>(w, node); }
+    static int retire(tw *w, tw_node *node) { return call<Wheel, change<Wheel>::retire_node>(w, node); }
 
 #if TW_RUNTIME
     static int core_shift(tw *w, tick by) {
@@ -187,7 +189,7 @@ template <class Wheel> struct api {
         return 0;
     }
 
-    static int clear(tw *w, tw_callback *each, void *arg) {
+    static int cancel_all(tw *w, tw_callback *each, void *arg) {
         if (const int error = enter(w); error != 0)
             return error;
         core::clear(wheel_of(w), each, arg);

@@ -136,7 +136,7 @@ inline int check_owner(tw *w, const tw_node &node) TW_REQUIRES(wheels_lock) {
     TW_CHECKS(used(w, &node));
     if (unlikely(is_pending(node) && !names(node, w)))
         return -ebusy;
-    TW_ASSERT_OF(node, node.state <= TW_SHUT);
+    TW_ASSERT_OF(node, node.state <= TW_RETIRED);
     return 0;
 }
 

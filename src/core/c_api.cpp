@@ -72,15 +72,15 @@ TW_API int tw_cancel(tw *w, tw_node *node) {
     return library::cancel(w, node);
 }
 
-TW_API int tw_node_shutdown(tw *w, tw_node *node) {
+TW_API int tw_retire(tw *w, tw_node *node) {
     TW_NOTE_CALLER;
-    return library::node_shutdown(w, node);
+    return library::retire(w, node);
 }
 
 TW_API int tw_wait(tw *w, const tw_node *node) { return library::wait(w, node); }
 
 #if !TW_SMALL
-TW_API int tw_clear(tw *w, tw_callback *each, void *arg) { return library::clear(w, each, arg); }
+TW_API int tw_cancel_all(tw *w, tw_callback *each, void *arg) { return library::cancel_all(w, each, arg); }
 #endif
 
 #if TW_RUNTIME

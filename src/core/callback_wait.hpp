@@ -1,7 +1,7 @@
 // Waiting until a callback on another thread has returned (P6).
 //
-// A thread can wait for two events: a callback returned, or `each` returned a node to tw_clear. Each event
-// has a counter in wheel_sharing. A waiter reads the counter with the lock held, announces itself in
+// A thread can wait for two events: a callback returned, or `each` returned a node to tw_cancel_all. Each
+// event has a counter in wheel_sharing. A waiter reads the counter with the lock held, announces itself in
 // `waiters`, releases the lock and sleeps in the port while the counter has that value. It misses no event in
 // between, because the port compares the counter once more before it sleeps. It waits for one event only: if
 // a one-shot timer fires again meanwhile, it was armed since, and the waiter need not wait for that. The

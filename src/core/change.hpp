@@ -1,4 +1,4 @@
-// The calls that change one node: arm, move, postpone, cancel, shut down.
+// The calls that change one node: arm, move, postpone, cancel, retire.
 //
 // A *change* is the part of such a call that needs the locked wheel. `call` does the rest, which is the same
 // for all changes: validate, lock, make the change, unlock.
@@ -10,17 +10,18 @@
 namespace tickwheel::core {
 namespace {
 
-inline bool is_shut(const tw_node &node) { return node.state > TW_PENDING; }
+inline bool is_retired(const tw_node &node) { return node.state > TW_PENDING; }
 
 // The changes. Each returns the result of its call.
 template <class Wheel> struct change {
     TW_INLINE_IF_FAST static int arm_node_at(Wheel &wheel, tw_node &node, tick due) TW_REQUIRES(wheels_lock) {
-        if (is_shut(node))
+        if (is_retired(node))
             return -eperm;
         if (has_validation && !is_tick(due))
             return -erange;
         set_wheel(node, wheel);
-        return wheel.arm_once(node, due);
+        wheel.arm_once(node, due);
+        return 0;
     }
 
     TW_INLINE_ALWAYS static int arm_node_after(Wheel &wheel, tw_node &node, tick delay)
@@ -41,10 +42,10 @@ template <class Wheel> struct change {
         return prevented;
     }
 
-    TW_INLINE_ALWAYS static int shut_node(Wheel &wheel, tw_node &node, tick /*unused*/ = 0)
+    TW_INLINE_ALWAYS static int retire_node(Wheel &wheel, tw_node &node, tick /*unused*/ = 0)
         TW_REQUIRES(wheels_lock) {
         const int prevented = cancel_node(wheel, node);
-        node.state = TW_SHUT;
+        node.state = TW_RETIRED;
         return prevented;
     }
 
@@ -60,7 +61,10 @@ template <class Wheel> struct change {
     TW_INLINE_ALWAYS static int move_node(Wheel &wheel, tw_node &node, tick due) TW_REQUIRES(wheels_lock) {
         if (!is_pending(node))
             return -enoent;
-        return has_validation && !is_tick(due) ? -erange : wheel.move(node, due);
+        if (has_validation && !is_tick(due))
+            return -erange;
+        wheel.move(node, due);
+        return 0;
     }
 };
 

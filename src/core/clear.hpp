@@ -1,5 +1,5 @@
-// Clearing a wheel: tw_clear takes every node off and hands it to the caller's function; records stay. Also
-// ends the clears and advances of other threads in a forked child.
+// Clearing a wheel: tw_cancel_all takes every node off and hands it to the caller's function; records stay.
+// Also ends the clears and advances of other threads in a forked child.
 #pragma once
 
 #include "advance.hpp"

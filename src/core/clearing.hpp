@@ -1,4 +1,4 @@
-// The tw_clear calls under way.
+// The tw_cancel_all calls under way.
 #pragma once
 
 #include <tickwheel/tw.h>
@@ -10,7 +10,7 @@
 namespace tickwheel::core {
 namespace {
 
-// One tw_clear call, on its caller's stack.
+// One tw_cancel_all call, on its caller's stack.
 struct clearing {
     clearing *next;             // the clear that began before this one
     std::uintptr_t thread;      // the calling thread

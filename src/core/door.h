@@ -40,7 +40,7 @@ int tw_core_arm_grid(struct tw *w, struct tw_node *node, const struct tw_core_gr
  * only to count. Returns 0. -EINVAL  also: the label is TW_LABELS or more -EBUSY   the node is pending */
 int tw_core_label(struct tw_node *node, unsigned label);
 
-/* Returns the number of fires of nodes with this label that tw_cancel and tw_node_shutdown have prevented on
+/* Returns the number of fires of nodes with this label that tw_cancel and tw_retire have prevented on
  * this wheel. 0 on a wheel with TW_UNLOCKED, which does not count them. */
 TW_MUST_CHECK uint64_t tw_core_cancelled(struct tw *w, unsigned label);
 
@@ -81,9 +81,9 @@ void tw_core_share_lock(struct tw *w, struct tw *with);
  * the later fires of periodic nodes, and the result of tw_due in a running callback. Ticks are capped at
  * TW_NEVER - 1. The nodes stay pending throughout, and nodes of one tick keep their order; a node that
  * another thread arms for the same tick before this returns may fire before them. Nodes that a concurrent
- * tw_clear has not yet handed out are shifted, too: they stay pending, and fire behind the others of their
- * ticks. Holds the lock once for as many steps as the wheel has slots, then in short stretches as tw_advance
- * does. Returns 0. */
+ * tw_cancel_all has not yet handed out are shifted, too: they stay pending, and fire behind the others of
+ * their ticks. Holds the lock once for as many steps as the wheel has slots, then in short stretches as
+ * tw_advance does. Returns 0. */
 int tw_core_shift(struct tw *w, tw_tick by);
 
 #ifdef __cplusplus

@@ -17,7 +17,7 @@ struct series {
 };
 
 // A label shares its byte with the policy for missed fires. Only builds with the runtime have labels.
-static_assert(TW_LABELS == 1 << (8 - TW_MISSED_BITS) && TW_DELAY < 1 << TW_MISSED_BITS);
+static_assert(TW_LABELS == 1 << (8 - TW_MISSED_BITS) && TW_BURST < 1 << TW_MISSED_BITS);
 
 inline unsigned label_of(const tw_node &node) {
     return TW_RUNTIME != 0 ? node.missed_and_label >> TW_MISSED_BITS : 0;
@@ -86,16 +86,16 @@ constexpr quotient divide(tick dividend, tick divisor) {
 // ones that will fire.
 //
 // P5: the grid is expiry + n * period, and expiry only moves along it, so errors do not accumulate. TW_BURST
-// takes the next point of the grid however late that is. TW_SKIP takes the first one after `now`. TW_DELAY
-// starts a new grid at `now`, but only if points were missed.
+// takes the next point of the grid however late that is. TW_COALESCE takes the first one after `now`.
+// TW_DELAY starts a new grid at `now`, but only if points were missed.
 template <class Periodic> bool set_to_next(Periodic &node, tick now, tick *overruns) {
     TW_ASSERT(node.period != 0 && may_have_passed(now, node.expiry));
     const quotient missed = divide(now - node.expiry, node.period);
-    const unsigned policy = is_small ? unsigned{TW_SKIP} : missed_in(node.missed_and_label);
+    const unsigned policy = is_small ? unsigned{TW_COALESCE} : missed_in(node.missed_and_label);
     const std::uint32_t fires_left = node.fires_left;
     if (!is_small)
         *overruns = missed.whole;
-    if (policy == TW_SKIP || missed.whole == 0)
+    if (policy == TW_COALESCE || missed.whole == 0)
         node.expiry = now - missed.rest;
     else if (policy == TW_DELAY)
         node.expiry = now;
@@ -148,7 +148,7 @@ template <class Periodic> bool set_to_next_on_grid(Periodic &node, tick parts, t
         if (is_last || !set_ahead(node, node.expiry, node.period - early, parts))
             return false;
     } else {
-        const bool keeps_grid = missed_in(node.missed_and_label) == TW_SKIP || missed.whole == 0;
+        const bool keeps_grid = missed_in(node.missed_and_label) == TW_COALESCE || missed.whole == 0;
         if (is_last || !set_ahead(node, now, node.period - (keeps_grid ? missed.rest : 0), parts))
             return false;
     }

@@ -25,7 +25,7 @@ inline const tw_node &node_of(const tw_link &link) { return reinterpret_cast<con
 
 // Rings contain two things besides the user's nodes, recognised by their states: the place of a walk
 // (walk.hpp), a node that never fires; and a seam (seam.hpp), which has only the first fields of a node.
-inline constexpr std::uint8_t place_state = TW_SHUT + 1, seam_state = TW_SHUT + 2;
+inline constexpr std::uint8_t place_state = TW_RETIRED + 1, seam_state = TW_RETIRED + 2;
 
 inline bool is_place(const tw_node &node) { return TW_RUNTIME != 0 && node.state == place_state; }
 inline bool is_seam(const tw_node &node) { return TW_RUNTIME != 0 && node.state == seam_state; }

@@ -45,23 +45,22 @@ template <class Engine> class wheel : public Engine {
 
     // --- arming ----------------------------------------------------------------------
 
-    // These arm a node, or move a pending one: last among the nodes of its tick (P3). They return 1 if it was
-    // pending, otherwise 0.
+    // These arm a node, or move a pending one: last among the nodes of its tick (P3).
 
-    TW_INLINE_ALWAYS int arm_once(tw_node &node, tick to) {
+    TW_INLINE_ALWAYS void arm_once(tw_node &node, tick to) {
         node.period = 0;
         node.expiry = to;
-        return arm(node);
+        arm(node);
     }
 
     // The first call that arms a periodic node sets their rule, so that a program without periodic timers
     // does not link it.
-    TW_INLINE_IF_SMALL int arm_every(tw_node &node, tick first, const series &next) {
+    TW_INLINE_IF_SMALL void arm_every(tw_node &node, tick first, const series &next) {
         if (TW_RUNTIME == 0 || rearm == nullptr)
             rearm = rearm_in_ticks;
         make_periodic(node, next);
         node.expiry = first;
-        return arm(node);
+        arm(node);
     }
 
 #if TW_RUNTIME
@@ -69,24 +68,23 @@ template <class Engine> class wheel : public Engine {
     bool accepts_parts(std::uint32_t of_grid) const { return parts == 0 || parts == of_grid; }
 
     // REQUIRES: accepts_parts(of_grid)
-    int arm_grid(tw_node &node, tick first, const series &next, std::uint32_t early, std::uint32_t of_grid) {
+    void arm_grid(tw_node &node, tick first, const series &next, std::uint32_t early, std::uint32_t of_grid) {
         TW_ASSERT(accepts_parts(of_grid));
         parts = of_grid;
         rearm = rearm_in_parts;
         make_periodic(node, next);
         node.part = 1 + early;
         node.expiry = first;
-        return arm(node);
+        arm(node);
     }
 #endif
 
-    // Moves a pending node to another tick; its later fires move with it. Returns 0.
-    int move(tw_node &node, tick to) {
+    // Moves a pending node to another tick; its later fires move with it.
+    void move(tw_node &node, tick to) {
         TW_ASSERT_OF(node, is_pending(node));
         begin_grid(node);
         node.expiry = to;
         arm(node);
-        return 0;
     }
 
     // Returns false if `to` is earlier than the node's tick. In slots the node stays where it is, and moves
@@ -213,13 +211,13 @@ template <class Engine> class wheel : public Engine {
         --count;
     }
 
-    // Places a node at its expiry, behind all others of that tick. Returns 1 if it was pending, otherwise 0.
-    // REQUIRES: the node's period is set
-    TW_INLINE_IF_FAST int arm(tw_node &node) {
-        if (has_room && is_pending(node))
-            return arm_again(node);
-        const int was_pending = is_pending(node) ? 1 : 0;
-        if (was_pending != 0) {
+    // Places a node at its expiry, behind all others of that tick. REQUIRES: the node's period is set
+    TW_INLINE_IF_FAST void arm(tw_node &node) {
+        if (has_room && is_pending(node)) {
+            arm_again(node);
+            return;
+        }
+        if (is_pending(node)) {
             take(node);
         } else {
             ++count;
@@ -227,15 +225,13 @@ template <class Engine> class wheel : public Engine {
         }
         place(node);
         TW_CHECKS(pending(&node));
-        return was_pending;
     }
 
     // `arm` for a pending node.
-    TW_APART_IF_FAST int arm_again(tw_node &node) {
+    TW_APART_IF_FAST void arm_again(tw_node &node) {
         take(node);
         place(node);
         TW_CHECKS(pending(&node));
-        return 1;
     }
 
 #if TW_RUNTIME

@@ -1,4 +1,4 @@
-// tw_runtime_clear: cancels every node in one call. Any thread.
+// tw_runtime_cancel_all: cancels every node in one call. Any thread.
 //
 // Holds the wall timeline's mutex, so that no other thread shifts the nodes unnoticed. Releases it while the
 // user's function runs.
@@ -15,19 +15,19 @@ class clearing {
   public:
     clearing(tw_runtime &rt, tw_callback *each, void *arg) : rt_(rt), each_(each), arg_(arg) {}
 
-    // If the wall clock is set back meanwhile, tw_core_shift puts the nodes that tw_clear has not handed out
-    // yet back on the wheel, and another tw_clear clears them.
+    // If the wall clock is set back meanwhile, tw_core_shift puts the nodes that tw_cancel_all has not handed
+    // out yet back on the wheel, and another tw_cancel_all clears them.
     void clear(timeline &line) {
         wall_hold::lock(rt_);
         std::uint64_t times_set_back;
         do {
             times_set_back = line.times_set_back.load(std::memory_order_relaxed);
-            tw_clear(&line.wheel, take, this);
+            tw_cancel_all(&line.wheel, take, this);
         } while (line.times_set_back.load(std::memory_order_relaxed) != times_set_back);
         wall_hold::unlock(rt_);
     }
 
-    // Clears the fires that have left their wheel and wait in a component, as the fires of jobs do.
+    // Clears the fires that have left their wheel and wait in a component, as the fires of work items do.
     void clear_components() {
         begin_to_clear_components(rt_);
         while (tw_node *const node = clear_one_in_components(rt_))
@@ -41,7 +41,7 @@ class clearing {
         all.take(*node);
     }
 
-    // tw_clear calls this for each node, with the wheel's lock released.
+    // tw_cancel_all calls this for each node, with the wheel's lock released.
     void take(tw_node &node) TW_YIELDS(rt_.wall_mutex) {
         wall_hold::unlock(rt_);
         withdraw_fires(rt_, node);
@@ -64,7 +64,7 @@ class clearing {
 
 }  // namespace
 
-TW_API int tw_runtime_clear(tw_runtime *rt, tw_callback *each, void *arg) {
+TW_API int tw_runtime_cancel_all(tw_runtime *rt, tw_callback *each, void *arg) {
     registry::is_runtime(rt, __builtin_return_address(0));
     if (const int error = check_usable(rt); error != 0)
         return error;

@@ -107,8 +107,8 @@ void add_component_locked(component &added, tw_runtime &rt, const component_hook
     added.last_walk = 0;
     added.number = ++rt.components_made;
     base::link_first(rt.components, added);
-    if (hooks.job_relay != nullptr)
-        rt.job_relay.store(hooks.job_relay, std::memory_order_relaxed);
+    if (hooks.work_relay != nullptr)
+        rt.work_relay.store(hooks.work_relay, std::memory_order_relaxed);
 }
 
 void add_component(component &added, tw_runtime &rt, const component_hooks &hooks) {
@@ -174,7 +174,7 @@ void begin_to_clear_components(tw_runtime &rt) {
     call_each(rt, &component_hooks::begin_clear);
 }
 
-// Takes one node per call, and releases the mutex in between, because tw_runtime_clear calls the user's
+// Takes one node per call, and releases the mutex in between, because tw_runtime_cancel_all calls the user's
 // function for each node. That function may make and free components, so each search starts at the first
 // component.
 tw_node *clear_one_in_components(tw_runtime &rt) {

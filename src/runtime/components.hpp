@@ -8,9 +8,9 @@ namespace tickwheel::runtime {
 
 struct component;
 
-// Jobs are nodes whose callback only passes a fire on, to run elsewhere. The runtime recognises them by that
-// callback; cancelling a job must also take back the fires that were passed on. Records have no relay: the
-// calls on records find their waiting fires through their set.
+// Work items are nodes whose callback only passes a fire on, to run elsewhere. The runtime recognises them by
+// that callback; cancelling a work item must also take back the fires that were passed on. Records have no
+// relay: the calls on records find their waiting fires through their set.
 struct fire_relay {
     tw_callback *callback;
     std::uint32_t (*withdraw)(tw_node &);  // takes back the waiting fires; returns how many
@@ -26,9 +26,9 @@ struct running_callbacks {
 // A component's hooks for the events of its runtime. A null hook does nothing. begin_in_child and destroy are
 // never null; nor are lock and unlock if the component asks to be settled.
 struct component_hooks {
-    // How the runtime recognises nodes that are jobs; null if the component has none. The runtime keeps one
-    // value, so all components with a job_relay must set the same one.
-    const fire_relay *job_relay = nullptr;
+    // How the runtime recognises nodes that are work items; null if the component has none. The runtime keeps
+    // one value, so all components with a work_relay must set the same one.
+    const fire_relay *work_relay = nullptr;
 
     // Take and release the component's lock. Nothing frees the component while a thread holds it.
     void (*lock)(component &) = nullptr;
@@ -46,9 +46,9 @@ struct component_hooks {
     // REQUIRES: component's lock held. RELEASES: it
     bool (*settle)(component &) = nullptr;
 
-    // For tw_runtime_clear: the fires that wait in the component, one by one. begin_clear marks those that
-    // wait now; clear_one takes back the fires of one node and returns the node, or null.
-    // REQUIRES: components mutex held
+    // For tw_runtime_cancel_all: the fires that wait in the component, one by one. begin_clear marks those
+    // that wait now; clear_one takes back the fires of one node and returns the node, or null. REQUIRES:
+    // components mutex held
     void (*begin_clear)(component &) = nullptr;
     tw_node *(*clear_one)(component &) = nullptr;
 

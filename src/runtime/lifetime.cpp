@@ -320,10 +320,10 @@ int open_driver(tw_runtime &rt) {
 }
 
 // Holds the wall mutex: a call that finds the wall clock set back shifts nodes, and would put those that
-// tw_clear has not handed out yet back on the wheel.
+// tw_cancel_all has not handed out yet back on the wheel.
 void empty_wheels(tw_runtime &rt) {
     const wall_hold hold(rt);
-    for_each_timeline(rt, [](timeline &line) { tw_clear(&line.wheel, nullptr, nullptr); });
+    for_each_timeline(rt, [](timeline &line) { tw_cancel_all(&line.wheel, nullptr, nullptr); });
 }
 
 // Empties the wheels even though they are about to be freed: a wheel that is made later may have the same

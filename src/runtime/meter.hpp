@@ -14,7 +14,7 @@
 
 #include <cstdint>
 
-#include <tickwheel/handle.h>
+#include <tickwheel/timers.h>
 
 #include "histogram.hpp"
 #include "recorder.hpp"

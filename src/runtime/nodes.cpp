@@ -57,23 +57,21 @@ template <class Place>
     return result;
 }
 
-// Cancels a node that is pending on the other timeline; otherwise this wheel would answer -EBUSY. Returns 1
-// if it was pending there.
+// Cancels a node that is pending on the other timeline; otherwise this wheel would answer -EBUSY.
 [[gnu::always_inline]] inline int leave_other(tw_runtime &rt, const timeline &line, tw_node *node)
     TW_REQUIRES(rt.wall_mutex) {
     timeline &now_on = timeline_of(rt, node);
-    return &now_on != &line ? explain_wheel_error(tw_cancel(&now_on.wheel, node)) : 0;
+    const int result = &now_on != &line ? tw_cancel(&now_on.wheel, node) : 0;
+    return result < 0 ? explain_wheel_error(result) : 0;
 }
 
-// Arms a node on this timeline. Returns 1 if it was pending on either, else 0 or a negative errno.
+// Arms a node on this timeline.
 template <class Place>
 [[gnu::always_inline]] inline int arm_on(tw_runtime &rt, timeline &line, tw_node *node, tick due,
                                          deferred_wake &wake, Place place) TW_REQUIRES(rt.wall_mutex) {
-    const int left = leave_other(rt, line, node);
-    if (left < 0)
-        return left;
-    const int armed = place_on(rt, line, node, due, wake, place);
-    return armed < 0 ? armed : armed | left;
+    if (const int error = leave_other(rt, line, node); error != 0)
+        return error;
+    return place_on(rt, line, node, due, wake, place);
 }
 
 // With two timelines a node may be on either, and other threads must not see a call that moves it between
@@ -143,7 +141,7 @@ int arm(tw_runtime &rt, tw_node *node, const tw_when &when) {
     });
 }
 
-// How a node is disarmed: tw_cancel or tw_node_shutdown.
+// How a node is disarmed: tw_cancel or tw_retire.
 using disarming = int(tw *, tw_node *);
 
 // Disarms a node that may be on either timeline.
@@ -203,8 +201,8 @@ const char *tickwheel::runtime::what_is_wrong(const tw_runtime &rt, const tw_whe
         return "the period is shorter than the runtime's tick";
     if (when.period_ns != 0 && !rt.steady.unit.counts(when.period_ns))
         return "the period is finer than ticks of more than 4 s can count";
-    if (!is_one_of(when.missed, TW_BURST, TW_DELAY))
-        return "missed is none of TW_BURST, TW_SKIP, TW_DELAY";
+    if (!is_one_of(when.missed, TW_COALESCE, TW_BURST))
+        return "missed is none of TW_COALESCE, TW_DELAY, TW_BURST";
     return when.fires > TW_FIRES_MAX ? "fires is more than TW_FIRES_MAX" : nullptr;
 }
 
@@ -285,7 +283,7 @@ TW_API int tw_runtime_cancel_wait(tw_runtime *rt, tw_node *node) {
     return disarm_and_wait(rt, node, tw_cancel);
 }
 
-TW_API int tw_runtime_shutdown(tw_runtime *rt, tw_node *node) {
+TW_API int tw_runtime_retire(tw_runtime *rt, tw_node *node) {
     TW_NOTE_CALLER;
-    return disarm_and_wait(rt, node, tw_node_shutdown);
+    return disarm_and_wait(rt, node, tw_retire);
 }

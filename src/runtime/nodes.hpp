@@ -37,20 +37,20 @@ inline void wait_for_callback(tw_runtime &rt, const tw_node *node) {
     for_each_timeline(rt, [node](timeline &line) { tw_wait(&line.wheel, node); });
 }
 
-// True for the callback of jobs, which passes their fires on.
+// True for the callback of work items, which passes their fires on.
 inline bool is_passed_on(const tw_runtime &rt, tw_callback *fn) {
-    const fire_relay *const relay = rt.job_relay.load(std::memory_order_relaxed);
+    const fire_relay *const relay = rt.work_relay.load(std::memory_order_relaxed);
     return relay != nullptr && fn == relay->callback;
 }
 
 // Null for a node whose callback runs on the firing thread, as most do.
 inline const fire_relay *relay_of(const tw_runtime &rt, const tw_node *node) {
-    return is_passed_on(rt, node->fn) ? rt.job_relay.load(std::memory_order_relaxed) : nullptr;
+    return is_passed_on(rt, node->fn) ? rt.work_relay.load(std::memory_order_relaxed) : nullptr;
 }
 
 // Takes back the fires of a node that is off its wheel, if they were passed on and still wait. The firing
 // thread may be passing one on right now, which takes a moment, so this first waits for that. Afterwards only
-// runs already in progress still use the job. Returns how many fires were taken back.
+// runs already in progress still use the work item. Returns how many fires were taken back.
 inline std::uint32_t withdraw_fires(tw_runtime &rt, tw_node &node) {
     const fire_relay *const relay = relay_of(rt, &node);
     if (relay == nullptr)
@@ -64,7 +64,7 @@ inline int refuse_delay() { return refuse(-EINVAL, "the delay is negative"); }
 // Returns null if tw_runtime_arm takes this schedule, else why not.
 const char *what_is_wrong(const tw_runtime &rt, const tw_when &when);
 
-// tw_runtime_cancel for a node that is not a job, on a usable runtime.
+// tw_runtime_cancel for a node that is not a work item, on a usable runtime.
 int cancel(tw_runtime &rt, tw_node *node);
 
 // The range of ticks for a timer's first fire.

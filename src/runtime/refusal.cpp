@@ -26,7 +26,7 @@ int refuse_as_the_wheel(int error) {
     case -EBUSY:
         return refuse(error, "the node is pending on another runtime or wheel, or is a copy of a node");
     case -EPERM:
-        return refuse(error, "the node was shut down, and tw_node_init not called since");
+        return refuse(error, "the node is retired, and tw_node_init not called since");
     case -ENOENT:
         return refuse(error, "the node is not pending");
     default:
@@ -44,7 +44,7 @@ TW_API const char *tw_explain(int error) {
 TW_API const char *tw_strerror(int error) {
     switch (error) {
     case -EPERM:
-        return "not permitted: the node was shut down, its set is being freed, or the system forbids it";
+        return "not permitted: the node is retired, its set is being freed, or the system forbids it";
     case -ENOENT:
         return "there is none: nothing has this name, handle, key or descriptor, or the node is not pending";
     case -ESTALE:

@@ -128,10 +128,10 @@ struct tw_runtime {
     // ask_to_settle.
     std::atomic<tickwheel::runtime::component *> unsettled{nullptr};
 
-    // Recognises jobs. add_component copies it from the hooks, so that a call on a node need not walk the
-    // components. It is set once, before the first job exists, so every thread that has a job's node also
-    // sees this value, and relaxed loads are enough.
-    std::atomic<const tickwheel::runtime::fire_relay *> job_relay{nullptr};
+    // Recognises work items. add_component copies it from the hooks, so that a call on a node need not walk
+    // the components. It is set once, before the first work item exists, so every thread that has a work
+    // item's node also sees this value, and relaxed loads are enough.
+    std::atomic<const tickwheel::runtime::fire_relay *> work_relay{nullptr};
 
     // The lookout for slow callbacks, which is a component; null if there is none. Written with
     // `lifecycle_mutex` held, or while no other thread is in a call.

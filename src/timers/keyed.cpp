@@ -205,13 +205,13 @@ TW_API int tw_keyed_postpone(tw_keyed *keyed, tw_key key, int64_t delay_ns) {
 
 TW_API int tw_keyed_again(tw_keyed *keyed, tw_key key) { return move<&prepared_move::again>(keyed, key, 0); }
 
-TW_API int tw_keyed_remove(tw_keyed *keyed, tw_key key) {
+TW_API int tw_keyed_cancel(tw_keyed *keyed, tw_key key) {
     return with<record_lock>(keyed, key,
                              [keyed](record &timer, record_lock &lock)
                                  TW_YIELDS(core::wheels_lock) { return end(*keyed, timer, lock); });
 }
 
-TW_API int tw_keyed_remove_wait(tw_keyed *keyed, tw_key key) {
+TW_API int tw_keyed_cancel_wait(tw_keyed *keyed, tw_key key) {
     return with<record_lock>(keyed, key,
                              [keyed](record &timer, record_lock &lock) TW_YIELDS(core::wheels_lock) {
                                  const std::uint32_t generation = timer.generation;
@@ -235,6 +235,6 @@ TW_API int64_t tw_keyed_each(tw_keyed *keyed, tw_keyed_visitor *each, void *visi
     return walk(keyed, {.by_key = each, .arg = visit_arg});
 }
 
-TW_API int64_t tw_keyed_drain(tw_keyed *keyed, tw_keyed_visitor *each, void *drain_arg) {
+TW_API int64_t tw_keyed_cancel_all(tw_keyed *keyed, tw_keyed_visitor *each, void *drain_arg) {
     return drain(keyed, {.by_key = each, .arg = drain_arg});
 }

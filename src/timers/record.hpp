@@ -7,9 +7,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <tickwheel/handle.h>
 #include <tickwheel/keyed.h>
 #include <tickwheel/task.h>
+#include <tickwheel/timers.h>
 
 #include "core/log.hpp"
 #include "workers/runnable.hpp"

@@ -1,6 +1,6 @@
-// A set of records, the common part of tw_handles and tw_keyed.
+// A set of records, the common part of tw_timers and tw_keyed.
 //
-//     handle.cpp, keyed.cpp   the public functions, and finding a record
+//     timers.cpp, keyed.cpp   the public functions, and finding a record
 //     record_start.cpp        starting a record
 //     record_move             moving a record
 //     record_life.cpp         firing and ending a record
@@ -19,8 +19,8 @@
 #include <cstdlib>
 #include <new>
 
-#include <tickwheel/handle.h>
 #include <tickwheel/keyed.h>
+#include <tickwheel/timers.h>
 
 #include "record_space.hpp"
 
@@ -95,7 +95,7 @@ struct set_options {
     const char *label;
 };
 
-// From the options of handle.h or keyed.h.
+// From the options of timers.h or keyed.h.
 template <class Options> set_options options_of(const Options *options) {
     if (options == nullptr)
         return {};
@@ -109,7 +109,7 @@ int check_usable(const tw_runtime *rt, const set_options &options);
 // caller frees the memory.
 int open(record_set &set, tw_runtime &rt, const set_options &options, const lookup_hooks *lookup);
 
-// Makes a `Set`, which is tw_handles or tw_keyed, and stores it in *made. The last reference frees it (see
+// Makes a `Set`, which is tw_timers or tw_keyed, and stores it in *made. The last reference frees it (see
 // release_references).
 template <class Set>
 int make_set(Set **made, tw_runtime *rt, const set_options &options, const lookup_hooks *lookup) {
@@ -152,7 +152,7 @@ std::size_t count_of(record_set *set);
 // The function that a walk or a drain calls for each record: by_key, by_handle or none.
 struct record_visitor {
     tw_keyed_visitor *by_key = nullptr;
-    tw_handles_visitor *by_handle = nullptr;
+    tw_timers_visitor *by_handle = nullptr;
     void *arg = nullptr;
 };
 

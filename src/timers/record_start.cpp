@@ -211,8 +211,7 @@ void make_live(const record_set &set, record &timer) TW_REQUIRES(core::wheels_lo
     timer.epoch = set.epoch;
 }
 
-// Arms and publishes a record that is filled in. Returns 0, a negative errno, or 1 if it replaces another
-// record, which it then ends.
+// Arms and publishes a record that is filled in, and ends the record that it replaces.
 TW_INLINED inline int go_live(record_set &set, record &fresh, const tw_when *when, const plain_delay *plain,
                               runtime::deferred_wake &wake, record_lock &lock) TW_YIELDS(core::wheels_lock) {
     int error = check_open(set);
@@ -223,11 +222,11 @@ TW_INLINED inline int go_live(record_set &set, record &fresh, const tw_when *whe
     make_live(set, fresh);
     wake.note(plain != nullptr ? arm_plain(set, fresh, *plain) : arm_general(set, fresh, *when));
     record *const replaced = has_keys(set) ? set.lookup->publish(set, fresh) : nullptr;
-    if (replaced == nullptr)
-        return 0;
-    wake.now();  // before `end`, whose `drop` may take long
-    end(set, *replaced, lock);
-    return 1;
+    if (replaced != nullptr) {
+        wake.now();  // before `end`, whose `drop` may take long
+        end(set, *replaced, lock);
+    }
+    return 0;
 }
 
 // Starts a record whose arguments are valid. `plain`, unless null, replaces *when. Inlined into its callers,
@@ -256,12 +255,12 @@ TW_INLINED inline int start_checked(record_set &set, const tw_when *when, const 
         if (error != 0)
             return abandon(set, fresh, copies, error, lock);
     }
-    const int replaced = go_live(set, fresh, when != nullptr ? when : &asked, plain, wake, lock);
-    if (replaced < 0)
-        return abandon(set, fresh, copies, replaced, lock);
+    const int error = go_live(set, fresh, when != nullptr ? when : &asked, plain, wake, lock);
+    if (error != 0)
+        return abandon(set, fresh, copies, error, lock);
     if (handle != nullptr)
         *handle = handle_of(fresh);  // before the timer can fire, which needs the lock
-    return replaced;
+    return 0;
 }
 
 tw_task plain_task(tw_task_callback *fn, void *arg) {

@@ -145,7 +145,7 @@ class record_store {
 };
 
 // The most records of one set: the number of handles that it can have.
-inline constexpr std::uint32_t most_records = TW_HANDLES_MAX;
+inline constexpr std::uint32_t most_records = TW_TIMERS_MAX;
 static_assert(most_records <= (last_block - 1) * cells_of_block);
 
 }  // namespace tickwheel::timers

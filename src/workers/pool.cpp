@@ -40,8 +40,8 @@ void make_conditions(tw_workers &pool) {
     pthread_cond_init(&pool.changed, nullptr);
 }
 
-// Drops the fires of jobs at once, so that the owners may free their jobs. The fires of records stay in
-// the queue, below discard_before: a worker takes them and calls `discarded`, which needs the record
+// Drops the fires of work items at once, so that the owners may free their work items. The fires of records
+// stay in the queue, below discard_before: a worker takes them and calls `discarded`, which needs the record
 // lock, and lock order puts that before the pool mutex.
 void discard(tw_workers &pool) TW_REQUIRES(pool.mutex) {
     if (pool.at_stop != TW_STOP_DISCARD)
@@ -163,7 +163,7 @@ void destroy(runtime::component &component) {
 }
 
 constexpr runtime::component_hooks pool_hooks = {
-    .job_relay = &job_relay,
+    .work_relay = &work_relay,
     .lock = lock,
     .unlock = unlock,
     .begin_in_child = begin_in_child,
@@ -195,9 +195,9 @@ void wait_until_settled(tw_workers &pool) {
         await_change(pool);
 }
 
-// Allocates all memory that running jobs will need (P10): a cell for each fire within the bound, one for
-// each idle worker, and one for the fire over the bound (see `settle`). Adds the pool to its runtime last,
-// when the pool is complete.
+// Allocates all memory that running work items will need (P10): a cell for each fire within the bound, one
+// for each idle worker, and one for the fire over the bound (see `settle`). Adds the pool to its runtime
+// last, when the pool is complete.
 int make(tw_runtime &rt, const tw_workers_options &o, tw_workers *&made) {
     auto *pool = static_cast<tw_workers *>(std::calloc(1, sizeof(tw_workers)));
     if (pool == nullptr)

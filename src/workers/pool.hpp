@@ -3,7 +3,7 @@
 //
 // Invariants, while the pool mutex is held
 //   - A runnable is ready if and only if it has a waiting fire, and either is concurrent or no
-//     runner runs it. So the runs of one job never overlap.
+//     runner runs it. So the runs of one item never overlap.
 //   - After the callback, a runner touches the runnable only if `more` is set, because the callback
 //     may have freed it. `more` means that the runnable is not concurrent and has a further fire,
 //     so it is still in use.
@@ -39,13 +39,13 @@ struct tw_workers : tickwheel::runtime::component {
     tickwheel::workers::runner *runners;              // one for each worker, then the inline one
     tickwheel::runtime::running_callback *callbacks;  // the current callback of each runner
 
-    tickwheel::base::mutex mutex;  // also guards the jobs' runnables
+    tickwheel::base::mutex mutex;  // also guards the work items' runnables
     pthread_cond_t work;           // idle workers wait for a ready runnable
     pthread_cond_t changed;        // other threads wait for fires or runs to end
     tickwheel::workers::fire_queue queue TW_GUARDED_BY(mutex);
     // Runners discard fires with lower numbers.
     std::uint64_t discard_before TW_GUARDED_BY(mutex);
-    // A clear withdraws jobs' fires with lower numbers.
+    // A clear withdraws work items' fires with lower numbers.
     std::uint64_t clear_before TW_GUARDED_BY(mutex);
     std::uint32_t clearing_at TW_GUARDED_BY(mutex);  // place in the heap that the clear has reached
     std::uint32_t running TW_GUARDED_BY(mutex);
@@ -84,20 +84,20 @@ inline void tell_of_change(tw_workers &pool) TW_REQUIRES(pool.mutex) {
         pthread_cond_broadcast(&pool.changed);
 }
 
-// Discards the waiting fires of jobs.
+// Discards the waiting fires of work items.
 void discard_jobs(tw_workers &pool) TW_REQUIRES(pool.mutex);
 
 // Called by the firing thread. Returns true once the pool is within its bound; false if the thread has
 // to leave first.
 bool settle(tw_workers &pool) TW_RELEASE(pool.mutex);
 
-// For tw_runtime_clear: begin_clear marks the waiting fires of jobs; clear_one withdraws those of one job
-// and returns its node, or null when none is left.
+// For tw_runtime_cancel_all: begin_clear marks the waiting fires of work items; clear_one withdraws those of
+// one item and returns its node, or null when none is left.
 void begin_clear(tw_workers &pool);
 tw_node *clear_one(tw_workers &pool);
 
-// How the runtime handles the nodes of jobs: their callback enqueues a fire.
-extern const runtime::fire_relay job_relay;
+// How the runtime handles the nodes of work items: their callback enqueues a fire.
+extern const runtime::fire_relay work_relay;
 
 // The main function of a worker's thread; `arg` is its runner.
 void *worker_main(void *arg);

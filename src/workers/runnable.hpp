@@ -1,5 +1,6 @@
 // The workers' interface for the library's own timers: src/timers makes its records runnable, enqueues
-// their fires and withdraws them. Jobs (tw_job_init) use the same functions. Any thread, except as noted.
+// their fires and withdraws them. Work items (tw_work_init) use the same functions. Any thread, except as
+// noted.
 #pragma once
 
 #include <tickwheel/workers.h>

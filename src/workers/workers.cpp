@@ -226,10 +226,10 @@ bool run_inline(tw_workers &pool) TW_RELEASE(pool.mutex)
 }  // namespace
 
 // Enforces the bound of the queue. The callback of a node never waits for room: tw_runtime_cancel_wait of
-// that node would then wait too, for a slow callback of an unrelated job. Instead, the callback queues one
+// that node would then wait too, for a slow callback of an unrelated item. Instead, the callback queues one
 // fire over the bound and stops the wheel from calling more. Then the firing thread, outside of all
 // callbacks, either waits here for room or makes room by running the oldest fire itself, as `when_full`
-// says. If no runnable is ready it can only wait, as all waiting fires belong to jobs that are running.
+// says. If no runnable is ready it can only wait, as all waiting fires belong to work items that are running.
 //
 // Stopping and freeing interrupt this wait (interrupt_components wakes it), as they interrupt a wheel.
 bool settle(tw_workers &pool) {
@@ -285,38 +285,39 @@ bool is_run_here(const tw_workers &pool, const tw_runnable &runnable) TW_REQUIRE
     return false;
 }
 
-// --- jobs -----------------------------------------------------------------------------
+// --- work items -----------------------------------------------------------------------------
 
-// A job is a node and a runnable in the caller's storage. The node is its first member, so the node's
-// callback finds the job by the node's address.
+// A item is a node and a runnable in the caller's storage. The node is its first member, so the node's
+// callback finds the item by the node's address.
 
-tw_job &job_of(tw_runnable &runnable) {
-    return *reinterpret_cast<tw_job *>(reinterpret_cast<char *>(&runnable) - offsetof(tw_job, runnable));
+tw_work &item_of(tw_runnable &runnable) {
+    return *reinterpret_cast<tw_work *>(reinterpret_cast<char *>(&runnable) - offsetof(tw_work, runnable));
 }
 
-void run_job(tw_runnable &runnable) {
-    tw_job &job = job_of(runnable);
-    job.fn(&job.node, job.node.arg);
+void run_item(tw_runnable &runnable) {
+    tw_work &item = item_of(runnable);
+    item.fn(&item.node, item.node.arg);
 }
 
-void discard_job(tw_runnable &, std::uint32_t) {}
+void discard_item(tw_runnable &, std::uint32_t) {}
 
-void describe_job(const tw_runnable &runnable, runtime::running_callback &callback) {
-    const tw_job &job = job_of(const_cast<tw_runnable &>(runnable));
-    callback.describe(runtime::label_of(job.node), &job.node, TW_NO_HANDLE,
-                      reinterpret_cast<const void *>(job.fn));
+void describe_item(const tw_runnable &runnable, runtime::running_callback &callback) {
+    const tw_work &item = item_of(const_cast<tw_runnable &>(runnable));
+    callback.describe(runtime::label_of(item.node), &item.node, TW_NO_HANDLE,
+                      reinterpret_cast<const void *>(item.fn));
 }
 
-constexpr tw_runnable_hooks job_hooks = {run_job, discard_job, describe_job};
+constexpr tw_runnable_hooks item_hooks = {run_item, discard_item, describe_item};
 
-bool is_job(const tw_runnable &runnable) { return runnable.hooks == &job_hooks; }
+bool is_item(const tw_runnable &runnable) { return runnable.hooks == &item_hooks; }
 
-// A job with fires to withdraw; null if there is none. Each search continues where the previous one ended.
+// A item with fires to withdraw; null if there is none. Each search continues where the previous one ended.
 // As the queue changes in between, only a search of the whole heap proves that there is none, so if the
-// first search fails, a second one starts at the last place. Running jobs are not in the heap and come last.
+// first search fails, a second one starts at the last place. Running work items are not in the heap and come
+// last.
 tw_runnable *job_to_withdraw(tw_workers &pool) TW_REQUIRES(pool.mutex) {
     const auto is_wanted = [before = pool.clear_before](const tw_runnable &runnable) {
-        return is_job(runnable) && runnable.last != nullptr && runnable.last->next->number < before;
+        return is_item(runnable) && runnable.last != nullptr && runnable.last->next->number < before;
     };
     for (int tries = 0; tries < 2; ++tries) {
         if (tw_runnable *const ready = pool.queue.find(pool.clearing_at, is_wanted))
@@ -342,21 +343,21 @@ std::uint32_t withdraw_from(tw_workers &pool, tw_runnable &runnable) TW_REQUIRES
     return taken_back;
 }
 
-// Has job_to_withdraw find the jobs with fires that wait now.
+// Has job_to_withdraw find the work items with fires that wait now.
 void mark_jobs_to_withdraw(tw_workers &pool) TW_REQUIRES(pool.mutex) {
     pool.clear_before = pool.queue.next_number();
 }
 
-// The callback of a job's node, on the firing thread. Once enqueued, the job may run and be freed.
-void fire_job(tw_node *node, void *) {
-    tw_runnable &runnable = reinterpret_cast<tw_job *>(node)->runnable;
+// The callback of a item's node, on the firing thread. Once enqueued, the item may run and be freed.
+void fire_item(tw_node *node, void *) {
+    tw_runnable &runnable = reinterpret_cast<tw_work *>(node)->runnable;
     tw_runtime &rt = *runnable.workers->rt;
-    // A one-shot job has TW_BURST.
+    // A one-shot item has TW_BURST.
     const bool skips = runtime::missed_of(*node) != TW_BURST;
     enqueue(runnable, skips, tw_runtime_due(&rt), tw_runtime_overruns(&rt));
 }
 
-tw_runnable &runnable_of(tw_node &node) { return reinterpret_cast<tw_job &>(node).runnable; }
+tw_runnable &runnable_of(tw_node &node) { return reinterpret_cast<tw_work &>(node).runnable; }
 
 // Waits for the current runs on other threads; returns at once if called from a run of this runnable. A
 // runner that has ended its run counts as done even if it has begun another, so this waits for no later run.
@@ -398,7 +399,7 @@ void make_runnable(tw_runnable &runnable, tw_workers &workers, const tw_runnable
             workers.runners[i].current = &freed_runnable;
 }
 
-// Queues one fire, from the callback of its node. A job that is slower than its period does not fill the
+// Queues one fire, from the callback of its node. A item that is slower than its period does not fill the
 // queue unless it is TW_BURST, as its fires join the waiting one. With TW_FULL_REJECT a full queue rejects
 // the fire, unless an idle worker can take it at once. Otherwise the fire is queued, and if that exceeds the
 // bound the pool asks to be settled.
@@ -431,25 +432,25 @@ void begin_clear(tw_workers &pool) {
     mark_jobs_to_withdraw(pool);
 }
 
-// Withdraws the fires of one job. The job is off the queue when this returns, so its owner may free it.
+// Withdraws the fires of one item. The item is off the queue when this returns, so its owner may free it.
 tw_node *clear_one(tw_workers &pool) {
     const base::mutex_hold hold(&pool.mutex);
     tw_runnable *const found = job_to_withdraw(pool);
     if (found == nullptr)
         return nullptr;
     withdraw_from(pool, *found);
-    return &job_of(*found).node;
+    return &item_of(*found).node;
 }
 
-// Like a clear, but withdraws all jobs at once and calls no function.
+// Like a clear, but withdraws all work items at once and calls no function.
 void discard_jobs(tw_workers &pool) {
     mark_jobs_to_withdraw(pool);
-    while (tw_runnable *const job = job_to_withdraw(pool))
-        pool.stats.discarded += withdraw_from(pool, *job);
+    while (tw_runnable *const item = job_to_withdraw(pool))
+        pool.stats.discarded += withdraw_from(pool, *item);
 }
 
-const runtime::fire_relay job_relay = {
-    .callback = fire_job,
+const runtime::fire_relay work_relay = {
+    .callback = fire_item,
     .withdraw = [](tw_node &node) { return withdraw(runnable_of(node)); },
     .wait_for_runs = [](tw_node &node) { wait_for_runs(runnable_of(node)); },
 };
@@ -459,19 +460,20 @@ const runtime::fire_relay job_relay = {
 using namespace tickwheel;
 using namespace tickwheel::workers;
 
-TW_API int tw_job_init(tw_job *job, tw_workers *workers, tw_callback *fn, void *arg, unsigned flags) {
+TW_API int tw_work_init(tw_work *item, tw_workers *workers, tw_callback *fn, void *arg, unsigned flags) {
     TW_NOTE_CALLER;
-    if (job == nullptr || workers == nullptr || fn == nullptr)
-        return runtime::refuse(-EINVAL, "the job, its workers or its function is null");
+    if (item == nullptr || workers == nullptr || fn == nullptr)
+        return runtime::refuse(-EINVAL, "the item, its workers or its function is null");
     if ((flags & ~unsigned{TW_CONCURRENT}) != 0)
         return runtime::refuse(-EINVAL, "an unknown flag");
     if (const int error = runtime::check_usable(workers->rt); error != 0)
         return error;
-    tw_node_init(&job->node, fire_job, arg);
-    make_runnable(job->runnable, *workers, job_hooks, (flags & TW_CONCURRENT) != 0);
-    job->fn = fn;
-    tw_port_hide(&job->node.missed_and_label, sizeof job->node.missed_and_label);  // see fire_job
+    tw_node_init(&item->node, fire_item, arg);
+    item->node.missed_and_label = TW_BURST;  // see fire_item
+    make_runnable(item->runnable, *workers, item_hooks, (flags & TW_CONCURRENT) != 0);
+    item->fn = fn;
+    tw_port_hide(&item->node.missed_and_label, sizeof item->node.missed_and_label);  // see fire_item
     return 0;
 }
 
-TW_API size_t tw_job_size(void) { return sizeof(tw_job); }
+TW_API size_t tw_work_size(void) { return sizeof(tw_work); }

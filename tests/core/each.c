@@ -131,7 +131,7 @@ TEST(each_misses_no_node_that_stays_whatever_else_happens) {
             if (pending_at_begin[i] && !touched[i])
                 assert_in_range(visits[i], 1, shape->levels + 3);
         assert_whole();
-        tw_clear(&wheel, NULL, NULL);
+        tw_cancel_all(&wheel, NULL, NULL);
         assert_int_equal(tw_count(&wheel), 0);
     }
 }
@@ -145,7 +145,7 @@ static void note_cleared(struct tw_node *node, UNUSED void *arg) {
 
 static void visit_and_clear(const struct tw_node *node, UNUSED const struct tw_node *was, UNUSED void *arg) {
     if (++visits[index_of(node)] == 1 && tw_count(&wheel) > 0)
-        tw_clear(&wheel, note_cleared, NULL);
+        tw_cancel_all(&wheel, note_cleared, NULL);
 }
 
 TEST(each_ends_when_everything_is_cleared_meanwhile) {

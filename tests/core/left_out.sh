@@ -18,7 +18,7 @@ call='tw_cancel(w, 0)'
 program "$@"
 links "$@" || { cat "$scratch/log" && exit 1; }
 for call in 'tw_arm_within(w, 0, 1, 1)' 'tw_choose(w, 1, 1)' 'tw_overruns(w)' \
-    'tw_interrupt(w)' 'tw_clear(w, 0, 0)'; do
+    'tw_interrupt(w)' 'tw_cancel_all(w, 0, 0)'; do
     program "$@"
     if links "$@"; then
         echo "$call links"

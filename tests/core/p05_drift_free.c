@@ -53,7 +53,7 @@ static void assert_fired(uint64_t times, uint64_t missed, uint64_t next) {
 FIXTURE(fresh_node, NULL);
 
 TEST(p5_each_of_very_many_fires_is_at_start_plus_n_periods) {
-    const enum tw_missed policies[] = {TW_BURST, TW_SKIP, TW_DELAY};
+    const enum tw_missed policies[] = {TW_BURST, TW_COALESCE, TW_DELAY};
     for (size_t i = 0; i < COUNT_OF(policies); ++i) {
         start_grid(UINT64_C(1) << 32, (UINT64_C(1) << 32) + 5, 97, policies[i]);
         for (uint64_t n = 0; n < FIRES; ++n) {
@@ -105,8 +105,8 @@ TEST(p5_skip_and_delay_leave_missed_ticks_out) {
         enum tw_missed missed;
         uint64_t now[2], left_out[2], next[2];
     } series[] = {
-        {TW_SKIP, {45, 50}, {3, 0}, {50, 60}},
-        {TW_SKIP, {30, 40}, {2, 0}, {40, 50}},
+        {TW_COALESCE, {45, 50}, {3, 0}, {50, 60}},
+        {TW_COALESCE, {30, 40}, {2, 0}, {40, 50}},
         {TW_DELAY, {45, 55}, {3, 0}, {55, 65}},
         {TW_DELAY, {19, 29}, {0, 0}, {20, 30}},
     };
@@ -121,14 +121,14 @@ TEST(p5_skip_and_delay_leave_missed_ticks_out) {
 }
 
 TEST(p5_overruns_of_far_grids_are_exact) {
-    every(1, 3, TW_SKIP, 0);
+    every(1, 3, TW_COALESCE, 0);
     advance(UINT64_C(1) << 63);
     const uint64_t missed = ((UINT64_C(1) << 63) - 1) / 3;
     assert_fired(1, missed, 1 + (missed + 1) * 3);
 }
 
 TEST(p5_overruns_are_zero_outside_a_callback_and_for_a_oneshot) {
-    every(10, 10, TW_SKIP, 0);
+    every(10, 10, TW_COALESCE, 0);
     advance(100);
     assert_int_equal(overruns, 9);
     assert_int_equal(tw_overruns(&wheel), 0);
@@ -159,13 +159,13 @@ TEST(p5_limited_fires_happen_exactly_that_often) {
     const uint32_t limits[] = {1, 2, 3, 100, TW_FIRES_MAX};
     for (size_t i = 0; i < COUNT_OF(limits); ++i) {
         assert_fires_exactly(limits[i], TW_BURST, 3);
-        assert_fires_exactly(limits[i], TW_SKIP, 5);
+        assert_fires_exactly(limits[i], TW_COALESCE, 5);
         assert_fires_exactly(limits[i], TW_DELAY, 7);
     }
 }
 
 TEST(p5_the_most_fires_that_can_be_asked_for_are_kept) {
-    every(10, 10, TW_SKIP, TW_FIRES_MAX);
+    every(10, 10, TW_COALESCE, TW_FIRES_MAX);
     advance(25);
     advance(35);
     assert_int_equal(fires, 2);
@@ -186,7 +186,7 @@ static void assert_ends_after(uint64_t first, uint64_t period, enum tw_missed mi
 }
 
 TEST(p5_a_fire_beyond_the_end_of_time_ends_the_series) {
-    const enum tw_missed policies[] = {TW_BURST, TW_SKIP, TW_DELAY};
+    const enum tw_missed policies[] = {TW_BURST, TW_COALESCE, TW_DELAY};
     for (size_t i = 0; i < COUNT_OF(policies); ++i) {
         assert_ends_after(LAST_TICK - 20, 10, policies[i], 3);
         assert_ends_after(LAST_TICK - 29, 10, policies[i], 3);
@@ -243,7 +243,7 @@ TEST(p5_nodes_that_a_clear_still_holds_are_shifted_with_the_rest) {
         tw_node_init(&cleared[i], note, NULL);
         assert_int_equal(tw_arm_every(&wheel, &cleared[i], 10, 20, TW_BURST, 2), 0);
     }
-    assert_int_equal(tw_clear(&wheel, put_all_off_in_clear, NULL), 0);
+    assert_int_equal(tw_cancel_all(&wheel, put_all_off_in_clear, NULL), 0);
     assert_int_equal(tw_count(&wheel), COUNT_OF(cleared) - 1);
     for (unsigned i = 1; i < COUNT_OF(cleared); ++i)
         assert_int_equal(tw_expiry(&wheel, &cleared[i]), 15);

@@ -1,5 +1,5 @@
 /* P6: cancel tells the truth: 1 if it prevented a fire, 0 if there was none left to prevent. A
- * node that was shut down cannot be armed again. */
+ * node that was retired cannot be armed again. */
 #include "promise.h"
 
 static struct timer one, other;
@@ -20,12 +20,12 @@ static void cancel_other(struct tw_node *node, void *arg) {
 
 static void shut_down_itself(struct tw_node *node, UNUSED void *arg) {
     ++calls;
-    answer = tw_node_shutdown(&wheel, node);
+    answer = tw_retire(&wheel, node);
 }
 
 static void shut_down_other(struct tw_node *node, void *arg) {
     fire(node, arg);
-    answer = tw_node_shutdown(&wheel, &other.node);
+    answer = tw_retire(&wheel, &other.node);
 }
 
 static int fresh(void **state) {
@@ -132,7 +132,7 @@ TEST(p6_cancel_inside_the_own_callback_of_a_oneshot_is_0) {
 }
 
 TEST_IF(!TW_SMALL, p6_cancel_inside_the_own_callback_of_a_periodic_is_1_and_ends_it) {
-    const enum tw_missed policies[] = {TW_BURST, TW_SKIP, TW_DELAY};
+    const enum tw_missed policies[] = {TW_BURST, TW_COALESCE, TW_DELAY};
     for (size_t i = 0; i < COUNT_OF(policies); ++i) {
         start_at(0);
         calls = 0;
@@ -167,21 +167,21 @@ static void assert_refuses_to_be_armed(struct timer *timer) {
     assert_int_equal(tw_arm_at(&wheel, &timer->node, 5), -EPERM);
     if (!TW_SMALL)
         assert_int_equal(tw_arm_within(&wheel, &timer->node, 5, 5), -EPERM);
-    assert_int_equal(tw_arm_every(&wheel, &timer->node, 5, 5, TW_SKIP, 0), -EPERM);
+    assert_int_equal(tw_arm_every(&wheel, &timer->node, 5, 5, TW_COALESCE, 0), -EPERM);
     assert_int_equal(tw_postpone(&wheel, &timer->node, LAST_TICK), -ENOENT);
     assert_int_equal(cancel(timer), 0);
     assert_idle_for_good(timer);
 }
 
 TEST(p6_shutdown_of_an_idle_node_is_0_and_final) {
-    assert_int_equal(tw_node_shutdown(&wheel, &one.node), 0);
+    assert_int_equal(tw_retire(&wheel, &one.node), 0);
     assert_refuses_to_be_armed(&one);
 }
 
 TEST(p6_shutdown_of_a_queued_node_is_1_and_final) {
     arm(&one, 5);
-    assert_int_equal(tw_node_shutdown(&wheel, &one.node), 1);
-    assert_int_equal(tw_node_shutdown(&wheel, &one.node), 0);
+    assert_int_equal(tw_retire(&wheel, &one.node), 1);
+    assert_int_equal(tw_retire(&wheel, &one.node), 0);
     assert_refuses_to_be_armed(&one);
     assert_int_equal(one.fires, 0);
 }
@@ -214,7 +214,7 @@ TEST_IF(!TW_SMALL, p6_shutdown_inside_the_own_callback_of_a_periodic_is_1_and_fi
 }
 
 TEST(p6_a_node_initialised_anew_after_shutdown_can_be_armed) {
-    assert_int_equal(tw_node_shutdown(&wheel, &one.node), 0);
+    assert_int_equal(tw_retire(&wheel, &one.node), 0);
     init(&one);
     arm(&one, 5);
     advance(5);

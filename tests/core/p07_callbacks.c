@@ -107,7 +107,7 @@ static void judge_postponed(void) {
 
 TEST(p7_a_callback_may_postpone_any_node_of_its_tick) { for_each_pair(postpone_target, 0, judge_postponed); }
 
-static void shut_target_down(void) { answer = tw_node_shutdown(&wheel, &crowd[target].node); }
+static void shut_target_down(void) { answer = tw_retire(&wheel, &crowd[target].node); }
 
 TEST(p7_a_callback_may_shut_down_any_node_of_its_tick) {
     for_each_pair(shut_target_down, 5, judge_cancelled);
@@ -127,7 +127,7 @@ static void count_cleared(struct tw_node *node, UNUSED void *arg) {
 
 static void clear_all(void) {
     cleared = 0;
-    assert_int_equal(tw_clear(&wheel, count_cleared, NULL), 0);
+    assert_int_equal(tw_cancel_all(&wheel, count_cleared, NULL), 0);
 }
 
 static void judge_cleared(void) {
@@ -201,7 +201,7 @@ static void use_another_wheel(void) {
     assert_int_equal(tw_advance(&elsewhere, 17, TW_UNBOUNDED), 0);
     assert_null(tw_running(&elsewhere));
     assert_ptr_equal(tw_running(&wheel), &crowd[acting].node);
-    assert_int_equal(tw_clear(&elsewhere, NULL, NULL), 0);
+    assert_int_equal(tw_cancel_all(&elsewhere, NULL, NULL), 0);
     assert_int_equal(fired_there, 10);
 }
 
@@ -209,7 +209,7 @@ TEST_IF(!TW_SMALL, p7_a_callback_may_make_and_advance_another_wheel) {
     for_each_pair(use_another_wheel, 3, judge_all_fired);
 }
 
-/* The same promise holds for callbacks of tw_clear. */
+/* The same promise holds for callbacks of tw_cancel_all. */
 static void free_cleared(struct tw_node *node, UNUSED void *arg) { free_itself(node, NULL); }
 
 TEST_IF(!TW_SMALL, p7_clear_may_free_each_node) {
@@ -218,7 +218,7 @@ TEST_IF(!TW_SMALL, p7_clear_may_free_each_node) {
         tw_node_init(node, fire, NULL);
         tw_arm_at(&wheel, node, 1 + i * i * i);
     }
-    assert_int_equal(tw_clear(&wheel, free_cleared, NULL), 0);
+    assert_int_equal(tw_cancel_all(&wheel, free_cleared, NULL), 0);
     assert_int_equal(fires, 500);
     assert_int_equal(tw_count(&wheel), 0);
     assert_whole();
@@ -232,7 +232,7 @@ static void ask_while_clearing(UNUSED struct tw_node *node, UNUSED void *arg) {
 TEST_IF(!TW_SMALL, p7_what_a_clear_still_holds_is_nothing_to_wake_up_for) {
     arm_crowd(3);
     cleared = 0;
-    assert_int_equal(tw_clear(&wheel, ask_while_clearing, NULL), 0);
+    assert_int_equal(tw_cancel_all(&wheel, ask_while_clearing, NULL), 0);
     assert_int_equal(cleared, CROWD);
 }
 
@@ -247,7 +247,7 @@ static void advance_while_clearing(UNUSED struct tw_node *node, UNUSED void *arg
 TEST_IF(!TW_SMALL, p7_clear_outside_callbacks_may_advance_the_wheel) {
     arm_crowd(3);
     cleared = 0;
-    assert_int_equal(tw_clear(&wheel, advance_while_clearing, NULL), 0);
+    assert_int_equal(tw_cancel_all(&wheel, advance_while_clearing, NULL), 0);
     assert_int_equal(cleared + fires, CROWD);
     assert_int_equal(tw_count(&wheel), 0);
 }

@@ -140,7 +140,7 @@ TEST(p8_idle_holds_the_lock_for_a_bounded_number_of_nodes) {
 TEST(p8_clear_holds_the_lock_for_a_bounded_number_of_nodes) {
     open_crowd(CROWD, 0);
     arm_crowd(TOP_SLOT, TOP_SLOT);
-    assert_int_equal(tw_clear(&wheel, count_fire, NULL), 0);
+    assert_int_equal(tw_cancel_all(&wheel, count_fire, NULL), 0);
     assert_int_equal(fires, crowd);
     assert_bounded();
 }
@@ -203,7 +203,7 @@ TEST(p8_callbacks_run_with_no_lock_held) {
     arm_crowd(1, ROUND);
     advance(ROUND / 2);
     assert_bounded();
-    tw_clear(&wheel, count_fire, NULL);
+    tw_cancel_all(&wheel, count_fire, NULL);
     assert_int_equal(fires, crowd);
     assert_int_equal(locked_callbacks, 0);
 }
@@ -215,7 +215,7 @@ TEST(p8_an_unlocked_wheel_takes_no_lock) {
     advance(TOP_SLOT);
     tw_idle(&wheel, TW_UNBOUNDED);
     IGNORE(tw_next(&wheel));
-    tw_clear(&wheel, NULL, NULL);
+    tw_cancel_all(&wheel, NULL, NULL);
     assert_int_equal(holds, 0);
     assert_int_equal(locks_held, 0);
 }
@@ -390,7 +390,7 @@ TEST(p8_a_driver_with_large_steps_finds_nothing_left_to_do_at_a_boundary_either)
         for (uint64_t t = step; t < 2 * TOP_SLOT; t += step)
             advance(t);
         assert_int_equal(tw_idle(&wheel, 1), 0);
-        tw_clear(&wheel, NULL, NULL);
+        tw_cancel_all(&wheel, NULL, NULL);
     }
 }
 
@@ -487,7 +487,7 @@ TEST(p8_the_wheel_is_whole_whenever_the_lock_is_free) {
     tw_idle(&wheel, 150);
     advance(TOP_SLOT + TOP_SLOT / 2);
     tw_idle(&wheel, TW_UNBOUNDED);
-    tw_clear(&wheel, count_fire, NULL);
+    tw_cancel_all(&wheel, count_fire, NULL);
     between_holds = NULL;
     assert_int_equal(fires, crowd);
 }
@@ -497,9 +497,9 @@ static void let_a_top_slot_open(void) { tw_advance(&wheel, TOP_SLOT, TW_UNBOUNDE
 TEST(p8_clear_leaves_nothing_behind_though_nodes_move_while_the_lock_is_free) {
     open_crowd(CROWD, 0);
     arm_unwatched(TOP_SLOT + 1, 50); /* will be lowered to slots that are cleared first */
-    tw_arm_every(&wheel, watched_node(0), 100, TOP_SLOT, TW_SKIP, 0);
+    tw_arm_every(&wheel, watched_node(0), 100, TOP_SLOT, TW_COALESCE, 0);
     between_holds = let_a_top_slot_open;
-    tw_clear(&wheel, count_fire, NULL);
+    tw_cancel_all(&wheel, count_fire, NULL);
     between_holds = NULL;
     assert_int_equal(tw_count(&wheel), 0);
     assert_int_equal(fires, crowd); /* a node that comes due meanwhile is cleared with the others */
@@ -526,7 +526,7 @@ TEST(p8_a_periodic_that_is_armed_and_fires_while_others_are_handed_out_stays) {
     tw_node_init(&visitor, count_visit, NULL);
     visits = 0;
     between_holds = let_a_visitor_fire;
-    tw_clear(&wheel, NULL, NULL);
+    tw_cancel_all(&wheel, NULL, NULL);
     between_holds = NULL;
     assert_int_equal(visits, 2);
     assert_int_equal(tw_count(&wheel), 1);

@@ -51,7 +51,7 @@ static void use_everything(unsigned flags) {
         if (i % 7 == 0)
             tw_cancel(&wheel, &nodes[i]);
         if (i % 11 == 0)
-            tw_node_shutdown(&wheel, &nodes[i]);
+            tw_retire(&wheel, &nodes[i]);
         tw_update(&wheel);
         tw_idle(&wheel, 5);
     }
@@ -61,7 +61,7 @@ static void use_everything(unsigned flags) {
     }
     tw_advance(&wheel, tw_now(&wheel), TW_UNBOUNDED);
     assert_int_equal(tw_check(&wheel, ignore_report, NULL), 0);
-    tw_clear(&wheel, count_fire, NULL);
+    tw_cancel_all(&wheel, count_fire, NULL);
 }
 
 FIXTURE(fresh_wheel, NULL);

@@ -84,10 +84,10 @@ static inline void start_at(uint64_t now) {
     armings = fires = last_due = last_order = lateness = 0;
 }
 
-/* Leaves nothing pending, for nodes that are about to go: without tw_clear, on a wheel that is new. */
+/* Leaves nothing pending, for nodes that are about to go: without tw_cancel_all, on a wheel that is new. */
 static inline void forget_all(void) {
     if (!TW_SMALL)
-        assert_int_equal(tw_clear(&wheel, NULL, NULL), 0);
+        assert_int_equal(tw_cancel_all(&wheel, NULL, NULL), 0);
     else
         start_at(tw_now(&wheel));
 }

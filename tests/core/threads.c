@@ -60,7 +60,7 @@ static void enter_callback(uint64_t period) {
     tw_node_init(&blocker, block, NULL);
     tw_node_init(&neighbour, count_neighbour, NULL);
     if (period)
-        tw_arm_every(&wheel, &blocker, 10, period, TW_SKIP, 0);
+        tw_arm_every(&wheel, &blocker, 10, period, TW_COALESCE, 0);
     else
         tw_arm_at(&wheel, &blocker, 10);
     tw_arm_at(&wheel, &neighbour, 10);
@@ -82,7 +82,7 @@ TEST(p7_the_lock_is_free_while_a_callback_runs) {
     tw_node_init(&mine, count_neighbour, NULL);
     enter_callback(0);
     assert_int_equal(tw_arm_after(&wheel, &mine, 5), 0);
-    assert_int_equal(tw_arm_at(&wheel, &mine, 9), 1);
+    assert_int_equal(tw_arm_at(&wheel, &mine, 9), 0);
     assert_int_equal(tw_cancel(&wheel, &mine), 1);
     assert_int_equal(tw_arm_at(&wheel, &mine, 10), 0);
     assert_in_range(tw_idle(&wheel, 10), 0, 1);
@@ -153,7 +153,7 @@ TEST(p6_cancel_from_another_thread_is_1_for_a_node_that_is_due_and_it_is_not_cal
 
 TEST(p6_shutdown_from_another_thread_is_final_while_the_callback_runs) {
     enter_callback(5);
-    assert_int_equal(tw_node_shutdown(&wheel, &blocker), 1);
+    assert_int_equal(tw_retire(&wheel, &blocker), 1);
     assert_int_equal(tw_arm_at(&wheel, &blocker, 50), -EPERM);
     leave_callback();
     assert_int_equal(tw_count(&wheel), 0);
@@ -205,7 +205,7 @@ TEST(p6_wait_returns_when_the_callback_on_another_thread_has) {
 }
 
 static void *clear_the_blocker(UNUSED void *arg) {
-    advanced = tw_clear(&wheel, block, NULL);
+    advanced = tw_cancel_all(&wheel, block, NULL);
     return NULL;
 }
 
@@ -304,7 +304,7 @@ static void hold_the_first(UNUSED struct tw_node *node, UNUSED void *arg) {
 }
 
 static void *clear_all(UNUSED void *arg) {
-    tw_clear(&wheel, hold_the_first, NULL);
+    tw_cancel_all(&wheel, hold_the_first, NULL);
     return NULL;
 }
 
@@ -367,7 +367,7 @@ static void arm_to_clear(void) {
 }
 
 static void *clear_and_block(UNUSED void *arg) {
-    tw_clear(&wheel, block, NULL);
+    tw_cancel_all(&wheel, block, NULL);
     return NULL;
 }
 
@@ -414,7 +414,7 @@ static void wait_for_all_to_clear(UNUSED struct tw_node *node, UNUSED void *arg)
 TEST_IF(!TW_SMALL, p6_wait_does_not_wait_for_the_clear_that_it_is_called_from) {
     arm_to_clear();
     waits_in_clear = 0;
-    assert_int_equal(tw_clear(&wheel, wait_for_all_to_clear, NULL), 0);
+    assert_int_equal(tw_cancel_all(&wheel, wait_for_all_to_clear, NULL), 0);
     assert_int_equal(waits_in_clear, TO_CLEAR * TO_CLEAR);
 }
 
@@ -426,7 +426,7 @@ static void block_the_second(UNUSED struct tw_node *node, UNUSED void *arg) {
 }
 
 static void *clear_and_block_too(UNUSED void *arg) {
-    tw_clear(&wheel, block_the_second, NULL);
+    tw_cancel_all(&wheel, block_the_second, NULL);
     return NULL;
 }
 
@@ -505,7 +505,7 @@ static void wait_for_itself(struct tw_node *node, UNUSED void *arg) {
 }
 
 static void *clear_and_wait(UNUSED void *arg) {
-    tw_clear(&wheel, wait_for_itself, NULL);
+    tw_cancel_all(&wheel, wait_for_itself, NULL);
     return NULL;
 }
 
@@ -543,7 +543,7 @@ static void fork_with_the_first(UNUSED struct tw_node *node, UNUSED void *arg) {
 TEST_IF(!TW_SMALL, p13_a_clear_that_forks_goes_on_in_the_child_and_in_the_parent) {
     arm_to_clear();
     handed_out = 0;
-    const int result = tw_clear(&wheel, fork_with_the_first, NULL);
+    const int result = tw_cancel_all(&wheel, fork_with_the_first, NULL);
     const bool well = result == 0 && handed_out == TO_CLEAR && tw_count(&wheel) == 0;
     if (child_of_clear == 0)
         leave(well && tw_check(&wheel, NULL, NULL) == 0 ? 0 : 1);
@@ -554,7 +554,7 @@ TEST_IF(!TW_SMALL, p13_a_clear_that_forks_goes_on_in_the_child_and_in_the_parent
 
 TEST_IF(!TW_SMALL, p7_clear_from_another_thread_takes_what_is_due) {
     enter_callback(5);
-    assert_int_equal(tw_clear(&wheel, NULL, NULL), 0);
+    assert_int_equal(tw_cancel_all(&wheel, NULL, NULL), 0);
     assert_int_equal(tw_count(&wheel), 0);
     leave_callback();
     assert_int_equal(neighbour_calls, 0);
@@ -579,12 +579,28 @@ static void count_fired(UNUSED struct tw_node *node, UNUSED void *arg) {
     atomic_fetch_add_explicit(&fired, 1, memory_order_relaxed);
 }
 
-static void step(struct worker *self) {
+/* Only this thread arms its nodes, so after -ENOENT from tw_move each arming is a new one. */
+static int move_or_arm(struct worker *self, struct tw_node *node, uint64_t distance, unsigned how) {
+    int answer = tw_move(&wheel, node, tw_now(&wheel) + distance);
+    if (answer != -ENOENT)
+        return answer;
+    if (how == 3)
+        answer = tw_arm_after(&wheel, node, distance);
+    else if (TW_SMALL)
+        answer = tw_arm_at(&wheel, node, tw_now(&wheel) + distance);
+    else
+        answer = tw_arm_within(&wheel, node, tw_now(&wheel) + distance, distance);
+    self->armed += answer == 0;
+    return answer;
+}
+
+static void take_step(struct worker *self) {
     struct tw_node *node = &self->nodes[random_below(&self->seed, OWN_NODES)];
     const uint64_t reach = random_below(&self->seed, 8) ? BLOCK : 2 * TOP_SLOT;
     const uint64_t distance = 1 + random_below(&self->seed, reach);
     int answer = 0;
-    switch (random_below(&self->seed, 4)) {
+    const unsigned step = (unsigned)random_below(&self->seed, 4);
+    switch (step) {
     case 0:
         answer = tw_cancel(&wheel, node);
         self->cancelled += answer == 1;
@@ -592,21 +608,15 @@ static void step(struct worker *self) {
     case 1:
         (void)tw_postpone(&wheel, node, tw_now(&wheel) + distance);
         break;
-    case 2:
-        answer = TW_SMALL ? tw_arm_at(&wheel, node, tw_now(&wheel) + distance)
-                          : tw_arm_within(&wheel, node, tw_now(&wheel) + distance, distance);
-        self->armed += answer == 0;
-        break;
     default:
-        answer = tw_arm_after(&wheel, node, distance);
-        self->armed += answer == 0;
+        answer = move_or_arm(self, node, distance, step);
     }
     self->refused += answer < 0;
 }
 
 static void *work(void *arg) {
     for (unsigned i = 0; i < STEPS; ++i)
-        step(arg);
+        take_step(arg);
     atomic_fetch_sub(&working, 1);
     return NULL;
 }

@@ -140,7 +140,7 @@ void find_in_clear(tw_node *, void *arg) {
 
 TEST(check_finds_nodes_that_a_clear_still_holds) {
     bool has_looked = false;
-    assert_int_equal(tw_clear(&storage, find_in_clear, &has_looked), 0);
+    assert_int_equal(tw_cancel_all(&storage, find_in_clear, &has_looked), 0);
     assert_true(has_looked);
 }
 

@@ -193,7 +193,7 @@ TEST(MisuseOfOptions, ThrowsWhatTheLibraryAnswers) {
     EXPECT_EQ(error_of([] { virtual_runtime rt({.driver = "sleep"}); }), std::errc::invalid_argument);
     EXPECT_EQ(error_of([] { virtual_wall_runtime rt({.own_driver = tw_driver_named("epoll")}); }),
               std::errc::invalid_argument);
-    EXPECT_EQ(error_of([] { runtime rt({.capacity = TW_HANDLES_MAX + 1}); }), std::errc::invalid_argument);
+    EXPECT_EQ(error_of([] { runtime rt({.capacity = TW_TIMERS_MAX + 1}); }), std::errc::invalid_argument);
     virtual_runtime rt;
     EXPECT_EQ(error_of([&] { tickwheel::basic_workers pool(rt, {.threads = TW_WORKERS_MAX + 1}); }),
               std::errc::invalid_argument);

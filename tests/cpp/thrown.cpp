@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include <tickwheel/handle.h>
 #include <tickwheel/keyed.h>
 #include <tickwheel/observe.h>
+#include <tickwheel/timers.h>
 #include <tickwheel/workers.h>
 
 #include "support.hpp"
@@ -99,12 +99,12 @@ TEST_F(Thrown, ByAPeriodicTimerDoesNotEndIt) {
     ASSERT_EQ(tw_keyed_every(timers, tw_key_number(7), TW_SECOND, TW_BURST, throw_in_fire, nullptr), 0);
     for (int i = 0; i < 3; ++i)
         EXPECT_TRUE(advance_throws());
-    EXPECT_EQ(tw_keyed_remove_wait(timers, tw_key_number(7)), 1);
+    EXPECT_EQ(tw_keyed_cancel_wait(timers, tw_key_number(7)), 1);
     expect_to_go_on();
 }
 
 // A handle timer that is due after `delay`, and counts its drop.
-tw_handle start(tw_handles *timers, std::int64_t delay, tw_task_callback *fn, int &drops) {
+tw_handle start(tw_timers *timers, std::int64_t delay, tw_task_callback *fn, int &drops) {
     tw_handle id = TW_NO_HANDLE;
     tw_task task = {};
     tw_when when = {};
@@ -112,7 +112,7 @@ tw_handle start(tw_handles *timers, std::int64_t delay, tw_task_callback *fn, in
     task.fn = fn;
     task.arg = &drops;
     task.drop = count_drop;
-    EXPECT_EQ(tw_handle_start(timers, &id, &when, &task), 0);
+    EXPECT_EQ(tw_timer_start(timers, &id, &when, &task), 0);
     return id;
 }
 
@@ -128,8 +128,8 @@ void free_and_throw(tw_node *, void *rt) {
 
 TEST_F(Thrown, AfterStoppingOrFreeingTheRuntimePasses) {
     int drops = 0;
-    tw_handles *timers = nullptr;
-    ASSERT_EQ(tw_handles_new(&timers, rt, nullptr), 0);
+    tw_timers *timers = nullptr;
+    ASSERT_EQ(tw_timers_new(&timers, rt, nullptr), 0);
     start(
         timers, 5 * TW_SECOND, [](const tw_event *, void *) {}, drops);
     tw_node_init(&thrower, stop_and_throw, rt);
@@ -145,13 +145,13 @@ TEST_F(Thrown, AfterStoppingOrFreeingTheRuntimePasses) {
 
 TEST_F(Thrown, ByAHandlesOnlyFireEndsItAndItsArgumentIsDropped) {
     int drops = 0;
-    tw_handles *timers = nullptr;
-    ASSERT_EQ(tw_handles_new(&timers, rt, nullptr), 0);
+    tw_timers *timers = nullptr;
+    ASSERT_EQ(tw_timers_new(&timers, rt, nullptr), 0);
     const tw_handle id = start(timers, TW_SECOND, throw_in_fire, drops);
     EXPECT_TRUE(advance_throws());
     EXPECT_EQ(drops, 1);
-    EXPECT_EQ(tw_handles_count(timers), 0U);
-    EXPECT_EQ(tw_handle_stop_wait(timers, id), -ESTALE);
+    EXPECT_EQ(tw_timers_count(timers), 0U);
+    EXPECT_EQ(tw_timer_cancel_wait(timers, id), -ESTALE);
     expect_to_go_on();
 }
 
@@ -159,8 +159,8 @@ TEST_F(Thrown, ByAHandlesOnlyFireEndsItAndItsArgumentIsDropped) {
 TEST_F(Thrown, ByAHandleWhoseDropOrNextFreesTheRuntimePasses) {
     for (const bool from_next : {false, true}) {
         tw_runtime *const freed = make("manual");
-        tw_handles *timers = nullptr;
-        ASSERT_EQ(tw_handles_new(&timers, freed, nullptr), 0);
+        tw_timers *timers = nullptr;
+        ASSERT_EQ(tw_timers_new(&timers, freed, nullptr), 0);
         tw_handle id = TW_NO_HANDLE;
         tw_task task = {};
         task.fn = throw_in_fire;
@@ -175,7 +175,7 @@ TEST_F(Thrown, ByAHandleWhoseDropOrNextFreesTheRuntimePasses) {
             task.drop = [](void *it) { tw_runtime_free(static_cast<tw_runtime *>(it)); };
         tw_when when = {};
         when.due_ns = TW_SECOND;
-        ASSERT_EQ(tw_handle_start(timers, &id, from_next ? nullptr : &when, &task), 0);
+        ASSERT_EQ(tw_timer_start(timers, &id, from_next ? nullptr : &when, &task), 0);
         EXPECT_TRUE(throws([=] { tw_runtime_advance(freed, TW_SECOND); }));
     }
 }
@@ -195,7 +195,7 @@ TEST_F(Thrown, LeavesTheThreadsCancellationAsItWas) {
 class ThrownInPlace : public Thrown {
   protected:
     tw_workers *pool = nullptr;
-    tw_job holding = {}, waiting = {}, throwing = {};
+    tw_work holding = {}, waiting = {}, throwing = {};
     std::atomic<bool> held{false}, open{false};
 
     ThrownInPlace() {
@@ -203,7 +203,7 @@ class ThrownInPlace : public Thrown {
         options.threads = 1;
         options.queue = 1;
         EXPECT_EQ(tw_workers_new(&pool, rt, &options), 0);
-        tw_job_init(&holding, pool, hold, this, 0);
+        tw_work_init(&holding, pool, hold, this, 0);
         tw_runtime_after(rt, &holding.node, 0);
         tw_runtime_advance(rt, 0);
         EXPECT_TRUE(eventually([this] { return held.load(); }));
@@ -230,8 +230,8 @@ class ThrownInPlace : public Thrown {
 
 TEST_F(ThrownInPlace, OfAWorkerPasses) {
     named other('o', log);
-    tw_job_init(&throwing, pool, throw_it, nullptr, 0);
-    tw_job_init(&waiting, pool, other.node.fn, &other, 0);
+    tw_work_init(&throwing, pool, throw_it, nullptr, 0);
+    tw_work_init(&waiting, pool, other.node.fn, &other, 0);
     tw_runtime_after(rt, &throwing.node, 0);
     tw_runtime_after(rt, &waiting.node, 0);
     EXPECT_TRUE(advance_throws(0));
@@ -241,18 +241,18 @@ TEST_F(ThrownInPlace, OfAWorkerPasses) {
 
 TEST_F(ThrownInPlace, OfAWorkerByAHandlePassesAndItIsDropped) {
     int drops = 0;
-    tw_handles *timers = nullptr;
-    tw_handles_options options = {};
+    tw_timers *timers = nullptr;
+    tw_timers_options options = {};
     options.workers = pool;
-    ASSERT_EQ(tw_handles_new(&timers, rt, &options), 0);
+    ASSERT_EQ(tw_timers_new(&timers, rt, &options), 0);
     const tw_handle id = start(timers, 0, throw_in_fire, drops);
     start(
         timers, 0, [](const tw_event *, void *) {}, drops);
     EXPECT_TRUE(advance_throws(0));
     EXPECT_EQ(drops, 1);
-    EXPECT_EQ(tw_handle_stop_wait(timers, id), -ESTALE);
+    EXPECT_EQ(tw_timer_cancel_wait(timers, id), -ESTALE);
     open = true;
-    EXPECT_EQ(tw_handles_free(timers), 0);
+    EXPECT_EQ(tw_timers_free(timers), 0);
     EXPECT_EQ(drops, 2);
     expect_workers_to_go_on();
 }
@@ -277,7 +277,7 @@ struct in_place_once {
 
 TEST_F(ThrownInPlace, LeavesTheNextFireToAWorkerThatIsIdleByThen) {
     in_place_once once = {open, pool};
-    tw_job_init(&throwing, pool, in_place_once::run, &once, 0);
+    tw_work_init(&throwing, pool, in_place_once::run, &once, 0);
     tw_runtime_after(rt, &throwing.node, 0);
     tw_runtime_advance(rt, 0);
     tw_runtime_after(rt, &throwing.node, 0);

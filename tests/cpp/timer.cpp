@@ -78,7 +78,7 @@ TEST_F(Timer, MissedFiresAreMadeUpForOrLeftOutAndTold) {
     std::vector<event> seen;
     const auto note = [&](const event &e) { seen.push_back(e); };
     const timer burst = rt.every(1s, firing(), {.missed = missed::burst});
-    const timer skip = rt.every(1s, note, {.missed = missed::skip});
+    const timer skip = rt.every(1s, note, {.missed = missed::coalesce});
     const timer delay = rt.every(1s, [] {}, {.missed = missed::delay});
     rt.leap(4500ms);
     EXPECT_EQ(fired, 4);
@@ -382,12 +382,12 @@ TEST_F(PinnedTimer, IsArmedAgainAndAgain) {
     pinned_timer t(rt, firing());
     EXPECT_FALSE(t.pending());
     EXPECT_EQ(t.remaining(), std::nullopt);
-    EXPECT_FALSE(t.after(1s));
-    EXPECT_TRUE(t.after(2s));  // it was pending
+    t.after(1s);
+    t.after(2s);  // it was pending
     rt.advance(10s);
-    EXPECT_FALSE(t.at(rt.now() + 5s));
+    t.at(rt.now() + 5s);
     rt.advance(10s);
-    EXPECT_FALSE(t.every(30s, {.fires = 2}));
+    t.every(30s, {.fires = 2});
     rt.advance(10min);
     EXPECT_EQ(at, (times{2s, 15s, 50s, 80s}));
 }
@@ -395,7 +395,7 @@ TEST_F(PinnedTimer, IsArmedAgainAndAgain) {
 TEST_F(PinnedTimer, TakesTheOptionsOfTimersAndTellsTheEvent) {
     std::vector<event> seen;
     pinned_timer t(rt, [&](const event &e) { seen.push_back(e); });
-    t.every(10s, {.missed = missed::skip, .first = 1s});
+    t.every(10s, {.missed = missed::coalesce, .first = 1s});
     rt.leap(22s);
     ASSERT_EQ(seen.size(), 1U);
     EXPECT_EQ(seen[0].due.time_since_epoch(), 1s);

@@ -204,8 +204,8 @@ wheel_alone() {
     by_pkg_config tickwheel ../../examples/hello.c "$cc" -std=c99 -Wl,--gc-sections
     runs "$scratch/consumer"
     nm "$scratch/consumer" >"$scratch/symbols_alone"
-    if ! grep -q ' tw_advance$' "$scratch/symbols_alone" || ! grep -q ' tw_clear$' "$scratch/symbols" ||
-        grep ' tw_clear$' "$scratch/symbols_alone"; then
+    if ! grep -q ' tw_advance$' "$scratch/symbols_alone" || ! grep -q ' tw_cancel_all$' "$scratch/symbols" ||
+        grep ' tw_cancel_all$' "$scratch/symbols_alone"; then
         echo "a program that is linked with --gc-sections has what it does not call"
         exit 1
     fi

@@ -58,12 +58,12 @@ src/runtime/turn.cpp #include "../../drivers/drivers.hpp"
 src/runtime/lifetime.cpp #include <tickwheel/tickwheel.hpp>
 src/workers/pool.cpp #include "timers/record_set.hpp"
 src/workers/pool.cpp #include "../timers/record_set.hpp"
-src/timers/handle.cpp #include "core/wheel.hpp"
-src/timers/handle.cpp #include "../../drivers/drivers.hpp"
+src/timers/timers.cpp #include "core/wheel.hpp"
+src/timers/timers.cpp #include "../../drivers/drivers.hpp"
 durable/src/membership.cpp #include "runtime/state.hpp"
 durable/src/membership.cpp #include <sqlite3.h>
 durable/stores/sqlite/claims.cpp #include <libpq-fe.h>
-src/timers/handle.cpp #include <tickwheel/durable.h>
+src/timers/timers.cpp #include <tickwheel/durable.h>
 boards/cortexm/port.h #include <tickwheel/tw.h>
 boards/freertos/port.h #include "core/ring.hpp"
 boards/common/lptimer.c #include <tickwheel/tw.h>
@@ -73,7 +73,7 @@ boards/freertos/timers.c #include <tickwheel/cortexm/systick.h>
 boards/freertos/timers.c #include <string.h>
 boards/zephyr/timers.c #include <zephyr/sys/atomic.h>
 boards/zephyr/timers.c #include "core/wheel.hpp"
-src/timers/handle.cpp #include <tickwheel/calendar.h>
+src/timers/timers.cpp #include <tickwheel/calendar.h>
 durable/src/membership.cpp #include "calendar/src/zone.hpp"
 calendar/src/zone.cpp #include <tickwheel/durable.h>
 calendar/src/zone.cpp #include <tickwheel/runtime.h>
@@ -92,7 +92,7 @@ boards/include/tickwheel/board/lptimer.h #include <string.h>
 END
 
 # The copy of the tree is the one that refuses_lines has left.
-echo 'namespace tickwheel::core {' >>"$scratch/src/timers/handle.cpp"
+echo 'namespace tickwheel::core {' >>"$scratch/src/timers/timers.cpp"
 : >"$scratch/durable/src/turn.cpp" # as in src/runtime
 sh "$scripts/names.sh" "$scratch" >"$scratch/said" && status=1
 for text in 'not in tickwheel::timers' 'durable/src/turn.cpp'; do

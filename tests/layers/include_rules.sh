@@ -29,7 +29,7 @@ core_headers='tickwheel/(tw|port)\.h|cstdint|cstddef|bit|type_traits|new'
 board_headers='tickwheel/(board|cortexm|riscv)/[a-z]+\.h'
 kernel_headers='tickwheel/(freertos|zephyr)/[a-z]+\.h'
 durable='tickwheel/(calendar|durable|durable_store|durable_sqlite)\.h'
-interface='tickwheel/(inspect|observe|trace|runtime|workers|task|handle|keyed|driver|tw|port)\.h'
+interface='tickwheel/(inspect|observe|trace|runtime|workers|task|timers|keyed|driver|tw|port)\.h'
 
 # includes_in FOLDER PATTERN: prints "file:line:included name", without comments and spaces
 includes_in() {

@@ -1,9 +1,9 @@
 /* tw_runtime_dump: a runtime as text. */
 #include "support/runtime_test.h"
 
-#include <tickwheel/handle.h>
 #include <tickwheel/keyed.h>
 #include <tickwheel/observe.h>
+#include <tickwheel/timers.h>
 
 static char text[1 << 16];
 static size_t length;
@@ -29,17 +29,17 @@ static void assert_has(const char *line) {
 TEST(a_dump_tells_of_the_runtime_its_labels_and_what_is_pending) {
     struct tw_runtime *rt = new_runtime((struct tw_runtime_options){
         .driver = "manual", .thread_name = "mine", .tick_ns = 2 * TW_MILLISECOND});
-    struct tw_handles *handles;
+    struct tw_timers *handles;
     struct tw_keyed *keyed;
     struct tw_node node;
     tw_handle id;
     char line[64];
-    assert_ok(tw_handles_new(&handles, rt, NULL));
+    assert_ok(tw_timers_new(&handles, rt, NULL));
     assert_ok(tw_keyed_new(&keyed, rt, NULL));
     tw_node_init(&node, no_callback, NULL);
     assert_ok(tw_runtime_label(rt, &node, "heartbeat"));
-    assert_ok(tw_runtime_every(rt, &node, TW_SECOND, TW_SKIP));
-    assert_ok(tw_handle_after(handles, &id, 90 * TW_SECOND, no_task, NULL));
+    assert_ok(tw_runtime_every(rt, &node, TW_SECOND, TW_COALESCE));
+    assert_ok(tw_timer_after(handles, &id, 90 * TW_SECOND, no_task, NULL));
     assert_ok(tw_keyed_after(keyed, tw_key_number(17), 36000 * TW_SECOND, no_task, NULL));
     assert_ok(tw_keyed_after(keyed, tw_key_bytes("name", 4), 36000 * TW_SECOND, no_task, NULL));
     tw_runtime_advance(rt, 5 * TW_SECOND);

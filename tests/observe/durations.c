@@ -4,7 +4,7 @@
 #include "histogram.h"
 #include "support/runtime_test.h"
 
-#include <tickwheel/handle.h>
+#include <tickwheel/timers.h>
 #include <tickwheel/workers.h>
 
 TEST(bucket_limits_rise_by_a_half_and_a_third) {
@@ -80,19 +80,19 @@ TEST(a_callback_is_timed_where_it_runs) {
     for (int kind = NODE; kind <= HANDLE_ON_WORKER; ++kind) {
         struct tw_runtime *rt = new_runtime((struct tw_runtime_options){.driver = "timerfd"});
         struct tw_workers *workers;
-        struct tw_handles *handles;
+        struct tw_timers *handles;
         struct tw_node node;
         struct tw_observed observed;
         struct tw_label_counts counts[3];
         tw_handle id;
         assert_ok(tw_workers_new(&workers, rt, NULL));
-        const struct tw_handles_options options = {.label = "slow",
-                                                   .workers = kind == HANDLE_ON_WORKER ? workers : NULL};
-        assert_ok(tw_handles_new(&handles, rt, &options));
+        const struct tw_timers_options options = {.label = "slow",
+                                                  .workers = kind == HANDLE_ON_WORKER ? workers : NULL};
+        assert_ok(tw_timers_new(&handles, rt, &options));
         tw_node_init(&node, work_as_node, NULL);
         assert_ok(tw_runtime_label(rt, &node, "slow"));
         assert_ok(kind == NODE ? tw_runtime_after(rt, &node, TW_MILLISECOND)
-                               : tw_handle_after(handles, &id, TW_MILLISECOND, work_as_task, NULL));
+                               : tw_timer_after(handles, &id, TW_MILLISECOND, work_as_task, NULL));
         const int64_t at_most = dispatch(rt, workers);
         assert_ok(tw_runtime_observe(rt, &observed));
         assert_int_equal(tw_runtime_labels(rt, counts, 3), 2);

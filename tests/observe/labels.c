@@ -1,18 +1,18 @@
 /* Labels: what the timers of each kind have done, of whatever sort they are. */
 #include "support/runtime_test.h"
 
-#include <tickwheel/handle.h>
 #include <tickwheel/keyed.h>
 #include <tickwheel/observe.h>
+#include <tickwheel/timers.h>
 #include <tickwheel/workers.h>
 
 static struct tw_runtime *rt;
-static struct tw_handles *handles;
+static struct tw_timers *handles;
 static struct tw_keyed *keyed;
 
 static int fresh(UNUSED void **state) {
     rt = virtual_runtime();
-    assert_ok(tw_handles_new(&handles, rt, &(struct tw_handles_options){.label = "of the handles"}));
+    assert_ok(tw_timers_new(&handles, rt, &(struct tw_timers_options){.label = "of the handles"}));
     assert_ok(tw_keyed_new(&keyed, rt, NULL));
     return 0;
 }
@@ -50,19 +50,19 @@ TEST(every_fire_and_cancel_of_a_node_counts_for_its_label) {
 
 TEST(missed_fires_count_for_the_label) {
     static const char *const labels[] = {"often", "of the handles", "on workers"};
-    struct tw_handles_options options = {.label = "on workers"};
-    struct tw_handles *on_workers;
+    struct tw_timers_options options = {.label = "on workers"};
+    struct tw_timers *on_workers;
     struct tw_node node;
     tw_handle id;
     tw_node_init(&node, no_callback, NULL);
     assert_ok(tw_runtime_label(rt, &node, "often"));
     assert_ok(tw_workers_new(&options.workers, rt, NULL));
-    assert_ok(tw_handles_new(&on_workers, rt, &options));
-    tw_runtime_every(rt, &node, TW_SECOND, TW_SKIP);
+    assert_ok(tw_timers_new(&on_workers, rt, &options));
+    tw_runtime_every(rt, &node, TW_SECOND, TW_COALESCE);
     tw_runtime_leap(rt, 5 * TW_SECOND);
     tw_runtime_cancel(rt, &node);
-    assert_ok(tw_handle_every(handles, &id, TW_SECOND, TW_SKIP, no_task, NULL));
-    assert_ok(tw_handle_every(on_workers, &id, TW_SECOND, TW_SKIP, no_task, NULL));
+    assert_ok(tw_timer_every(handles, &id, TW_SECOND, TW_COALESCE, no_task, NULL));
+    assert_ok(tw_timer_every(on_workers, &id, TW_SECOND, TW_COALESCE, no_task, NULL));
     tw_runtime_leap(rt, 5 * TW_SECOND);
     for (unsigned i = 0; i < COUNT_OF(labels); ++i) {
         assert_int_equal(counts_of(labels[i]).fires, 1);
@@ -73,9 +73,9 @@ TEST(missed_fires_count_for_the_label) {
 TEST(timers_of_a_set_have_the_label_of_their_task_or_of_their_set) {
     tw_handle id;
     const struct tw_when second = {.due_ns = TW_SECOND};
-    assert_ok(tw_handle_after(handles, &id, TW_SECOND, no_task, NULL));
-    assert_ok(tw_handle_start(handles, &id, &second, &(struct tw_task){.fn = no_task}));
-    assert_ok(tw_handle_start(handles, &id, &second, &(struct tw_task){.fn = no_task, .label = "its own"}));
+    assert_ok(tw_timer_after(handles, &id, TW_SECOND, no_task, NULL));
+    assert_ok(tw_timer_start(handles, &id, &second, &(struct tw_task){.fn = no_task}));
+    assert_ok(tw_timer_start(handles, &id, &second, &(struct tw_task){.fn = no_task, .label = "its own"}));
     assert_ok(
         tw_keyed_set(keyed, tw_key_number(1), &second, &(struct tw_task){.fn = no_task, .label = "its own"}));
     assert_ok(tw_keyed_after(keyed, tw_key_number(2), TW_SECOND, no_task, NULL));
@@ -88,21 +88,21 @@ TEST(timers_of_a_set_have_the_label_of_their_task_or_of_their_set) {
 TEST(stopped_replaced_and_drained_timers_count_as_cancelled) {
     tw_handle id, with_drop;
     const struct tw_when second = {.due_ns = TW_SECOND};
-    assert_ok(tw_handle_after(handles, &id, TW_SECOND, no_task, NULL));
-    assert_ok(tw_handle_start(handles, &with_drop, &second, &(struct tw_task){.fn = no_task, .drop = free}));
-    assert_int_equal(tw_handle_stop(handles, id), 1);
-    assert_int_equal(tw_handle_stop(handles, with_drop), 1);
-    assert_int_equal(tw_handle_stop(handles, id), -ESTALE);
+    assert_ok(tw_timer_after(handles, &id, TW_SECOND, no_task, NULL));
+    assert_ok(tw_timer_start(handles, &with_drop, &second, &(struct tw_task){.fn = no_task, .drop = free}));
+    assert_int_equal(tw_timer_cancel(handles, id), 1);
+    assert_int_equal(tw_timer_cancel(handles, with_drop), 1);
+    assert_int_equal(tw_timer_cancel(handles, id), -ESTALE);
     assert_int_equal(counts_of("of the handles").cancels, 2);
     assert_ok(tw_keyed_after(keyed, tw_key_number(2), TW_SECOND, no_task, NULL));
-    assert_int_equal(tw_keyed_after(keyed, tw_key_number(2), TW_SECOND, no_task, NULL), 1);
+    assert_int_equal(tw_keyed_after(keyed, tw_key_number(2), TW_SECOND, no_task, NULL), 0);
     assert_int_equal(counts_of(NULL).cancels, 1);
-    assert_int_equal(tw_keyed_drain(keyed, NULL, NULL), 1);
+    assert_int_equal(tw_keyed_cancel_all(keyed, NULL, NULL), 1);
     assert_int_equal(counts_of(NULL).cancels, 2);
 }
 
 static void stop_itself(const struct tw_event *event, void *arg) {
-    *(int *)arg = tw_handle_stop(handles, event->handle);
+    *(int *)arg = tw_timer_cancel(handles, event->handle);
 }
 static void no_drop(UNUSED void *arg) {}
 
@@ -110,9 +110,9 @@ TEST(a_stop_that_prevents_no_fire_does_not_count_as_a_cancel) {
     tw_handle id;
     int answers[2] = {99, 99};
     const struct tw_when second = {.due_ns = TW_SECOND};
-    assert_ok(tw_handle_after(handles, &id, TW_SECOND, stop_itself, &answers[0]));
-    assert_ok(tw_handle_start(handles, &id, &second,
-                              &(struct tw_task){.fn = stop_itself, .arg = &answers[1], .drop = no_drop}));
+    assert_ok(tw_timer_after(handles, &id, TW_SECOND, stop_itself, &answers[0]));
+    assert_ok(tw_timer_start(handles, &id, &second,
+                             &(struct tw_task){.fn = stop_itself, .arg = &answers[1], .drop = no_drop}));
     tw_runtime_advance(rt, TW_SECOND);
     assert_int_equal(answers[0], 0);
     assert_int_equal(answers[1], 0);
@@ -122,9 +122,9 @@ TEST(a_stop_that_prevents_no_fire_does_not_count_as_a_cancel) {
 
 TEST(a_job_counts_once_and_its_run_is_timed_on_the_worker) {
     struct tw_workers *workers;
-    struct tw_job job;
+    struct tw_work job;
     assert_ok(tw_workers_new(&workers, rt, NULL));
-    assert_ok(tw_job_init(&job, workers, no_callback, NULL, 0));
+    assert_ok(tw_work_init(&job, workers, no_callback, NULL, 0));
     assert_ok(tw_runtime_label(rt, &job.node, "job"));
     tw_runtime_after(rt, &job.node, TW_SECOND);
     tw_runtime_advance(rt, TW_SECOND);

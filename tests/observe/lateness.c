@@ -2,7 +2,7 @@
 #include "histogram.h"
 #include "support/runtime_test.h"
 
-#include <tickwheel/handle.h>
+#include <tickwheel/timers.h>
 
 static struct tw_observed observed;
 
@@ -53,14 +53,14 @@ TEST(a_fire_that_a_callback_has_armed_at_once_is_late_by_nothing) {
 
 TEST(a_program_that_stalled_woke_late) {
     struct tw_runtime *rt = virtual_runtime();
-    struct tw_handles *handles;
+    struct tw_timers *handles;
     struct tw_node node;
     tw_handle id;
-    assert_ok(tw_handles_new(&handles, rt, NULL));
+    assert_ok(tw_timers_new(&handles, rt, NULL));
     tw_runtime_leap(rt, 0);
     tw_node_init(&node, no_callback, NULL);
     tw_runtime_after(rt, &node, 10 * TW_MILLISECOND);
-    assert_ok(tw_handle_after(handles, &id, 30 * TW_MILLISECOND, no_task, NULL));
+    assert_ok(tw_timer_after(handles, &id, 30 * TW_MILLISECOND, no_task, NULL));
     tw_runtime_leap(rt, 50 * TW_MILLISECOND);
     assert_int_equal(times_late(rt, TW_LATE_WAKING), 2);
     assert_int_equal(observed.late[TW_LATE_WAKING].max_ns, 40 * TW_MILLISECOND);

@@ -1,9 +1,9 @@
 /* tw_runtime_each: what is pending, of every kind. */
 #include "support/runtime_test.h"
 
-#include <tickwheel/handle.h>
 #include <tickwheel/keyed.h>
 #include <tickwheel/observe.h>
+#include <tickwheel/timers.h>
 #include <tickwheel/workers.h>
 
 static struct tw_runtime *rt;
@@ -49,7 +49,7 @@ TEST(a_node_is_told_with_its_deadline_period_and_label) {
     struct tw_node node;
     tw_node_init(&node, no_callback, NULL);
     assert_ok(tw_runtime_label(rt, &node, "beat"));
-    assert_ok(tw_runtime_every(rt, &node, 2500 * TW_MICROSECOND, TW_SKIP));
+    assert_ok(tw_runtime_every(rt, &node, 2500 * TW_MICROSECOND, TW_COALESCE));
     const struct tw_pending_timer *timer = only_one();
     assert_ptr_equal(timer->node, &node);
     assert_int_equal(timer->handle, TW_NO_HANDLE);
@@ -76,16 +76,16 @@ TEST(a_node_on_the_wall_clock_is_told_with_a_reading_of_that) {
 }
 
 TEST(a_timer_by_handle_is_told_with_its_handle) {
-    struct tw_handles *handles;
+    struct tw_timers *handles;
     tw_handle id;
-    assert_ok(tw_handles_new(&handles, rt, NULL));
-    assert_ok(tw_handle_every(handles, &id, TW_SECOND, TW_SKIP, no_task, NULL));
+    assert_ok(tw_timers_new(&handles, rt, NULL));
+    assert_ok(tw_timer_every(handles, &id, TW_SECOND, TW_COALESCE, no_task, NULL));
     const struct tw_pending_timer *timer = only_one();
     assert_null(timer->node);
     assert_int_equal(timer->handle, id);
     assert_int_equal(timer->due_ns, TW_SECOND);
     assert_int_equal(timer->period_ns, TW_SECOND);
-    assert_int_equal(tw_handle_stop(handles, timer->handle), 1);
+    assert_int_equal(tw_timer_cancel(handles, timer->handle), 1);
 }
 
 TEST(a_timer_by_key_is_told_with_its_key) {
@@ -95,7 +95,7 @@ TEST(a_timer_by_key_is_told_with_its_key) {
     assert_ok(tw_keyed_after(keyed, tw_key_number(77), TW_SECOND, no_task, NULL));
     assert_int_equal(only_one()->handle, TW_NO_HANDLE);
     assert_true(key_seen.is_number && key_seen.number == 77);
-    assert_int_equal(tw_keyed_remove(keyed, tw_key_number(77)), 1);
+    assert_int_equal(tw_keyed_cancel(keyed, tw_key_number(77)), 1);
     assert_ok(tw_keyed_after(keyed, tw_key_bytes(long_key, sizeof long_key), TW_SECOND, no_task, NULL));
     only_one();
     assert_int_equal(key_seen.size, sizeof long_key);
@@ -119,14 +119,14 @@ static void count(UNUSED const struct tw_pending_timer *timer, void *arg) { ++*(
 
 TEST(every_timer_of_every_kind_is_visited_once) {
     static struct tw_node nodes[EACH];
-    struct tw_handles *handles[SETS];
+    struct tw_timers *handles[SETS];
     struct tw_keyed *keyed;
     unsigned visits = 0;
     assert_ok(tw_keyed_new(&keyed, rt, NULL));
     for (unsigned set = 0; set < SETS; ++set) {
         struct tw_workers *workers; /* a component without timers */
         assert_ok(tw_workers_new(&workers, rt, NULL));
-        assert_ok(tw_handles_new(&handles[set], rt, NULL));
+        assert_ok(tw_timers_new(&handles[set], rt, NULL));
     }
     for (unsigned i = 0; i < EACH; ++i) {
         tw_handle id;
@@ -134,16 +134,16 @@ TEST(every_timer_of_every_kind_is_visited_once) {
         assert_ok(tw_runtime_after(rt, &nodes[i], (1 + i % 50) * TW_SECOND));
         assert_ok(tw_keyed_after(keyed, tw_key_number(i), TW_SECOND, no_task, NULL));
         for (unsigned set = 0; set < SETS; ++set)
-            assert_ok(tw_handle_after(handles[set], &id, i * TW_SECOND, no_task, NULL));
+            assert_ok(tw_timer_after(handles[set], &id, i * TW_SECOND, no_task, NULL));
     }
     assert_int_equal(tw_runtime_each(rt, count, &visits), (SETS + 2) * EACH);
     assert_int_equal(visits, (SETS + 2) * EACH);
     assert_int_equal(tw_runtime_count(rt), (SETS + 2) * EACH);
     assert_int_equal(tw_runtime_check(rt, NULL, NULL), 0);
-    tw_runtime_clear(rt, NULL, NULL);
+    tw_runtime_cancel_all(rt, NULL, NULL);
 }
 
-static struct tw_handles *the_set;
+static struct tw_timers *the_set;
 static int64_t visits_inside;
 
 static void look_inside(UNUSED const struct tw_event *event, UNUSED void *arg) {
@@ -156,61 +156,61 @@ static void look_in_drain(UNUSED tw_handle id, UNUSED void *arg, UNUSED void *dr
 
 TEST(a_timer_that_fires_for_the_last_time_or_is_drained_is_not_pending) {
     tw_handle id;
-    assert_ok(tw_handles_new(&the_set, rt, NULL));
-    assert_ok(tw_handle_after(the_set, &id, TW_SECOND, look_inside, NULL));
-    assert_ok(tw_handle_after(the_set, &id, 2 * TW_SECOND, no_task, NULL));
+    assert_ok(tw_timers_new(&the_set, rt, NULL));
+    assert_ok(tw_timer_after(the_set, &id, TW_SECOND, look_inside, NULL));
+    assert_ok(tw_timer_after(the_set, &id, 2 * TW_SECOND, no_task, NULL));
     assert_ok(tw_runtime_advance(rt, TW_SECOND));
     assert_int_equal(visits_inside, 1);
-    assert_ok(tw_handle_after(the_set, &id, 2 * TW_SECOND, no_task, NULL));
-    assert_int_equal(tw_handles_drain(the_set, look_in_drain, NULL), 2);
+    assert_ok(tw_timer_after(the_set, &id, 2 * TW_SECOND, no_task, NULL));
+    assert_int_equal(tw_timers_cancel_all(the_set, look_in_drain, NULL), 2);
     assert_int_equal(visits_inside, 0);
 }
 
 static void stop_it(const struct tw_pending_timer *timer, UNUSED void *arg) {
-    assert_int_equal(tw_handle_stop(the_set, timer->handle), 1);
+    assert_int_equal(tw_timer_cancel(the_set, timer->handle), 1);
 }
 
 TEST(a_visitor_may_stop_what_it_is_shown) {
     tw_handle id;
-    assert_ok(tw_handles_new(&the_set, rt, NULL));
+    assert_ok(tw_timers_new(&the_set, rt, NULL));
     for (unsigned i = 0; i < EACH; ++i)
-        assert_ok(tw_handle_after(the_set, &id, TW_SECOND, no_task, NULL));
+        assert_ok(tw_timer_after(the_set, &id, TW_SECOND, no_task, NULL));
     assert_int_equal(tw_runtime_each(rt, stop_it, NULL), EACH);
     assert_int_equal(tw_runtime_count(rt), 0);
 }
 
 static void start_another(UNUSED const struct tw_pending_timer *timer, void *visits) {
-    struct tw_handles *set;
+    struct tw_timers *set;
     tw_handle id;
     assert_true(++*(unsigned *)visits <= EACH);
-    assert_ok(tw_handle_after(the_set, &id, TW_SECOND, no_task, NULL));
-    assert_ok(tw_handles_new(&set, rt, NULL));
-    assert_ok(tw_handle_after(set, &id, TW_SECOND, no_task, NULL));
+    assert_ok(tw_timer_after(the_set, &id, TW_SECOND, no_task, NULL));
+    assert_ok(tw_timers_new(&set, rt, NULL));
+    assert_ok(tw_timer_after(set, &id, TW_SECOND, no_task, NULL));
 }
 
 TEST(a_walk_ends_although_its_visitor_starts_timers) {
     tw_handle id;
     unsigned visits = 0;
-    assert_ok(tw_handles_new(&the_set, rt, NULL));
+    assert_ok(tw_timers_new(&the_set, rt, NULL));
     for (unsigned i = 0; i < EACH; ++i)
-        assert_ok(tw_handle_after(the_set, &id, TW_SECOND, no_task, NULL));
+        assert_ok(tw_timer_after(the_set, &id, TW_SECOND, no_task, NULL));
     assert_int_equal(tw_runtime_each(rt, start_another, &visits), EACH);
     assert_int_equal(tw_runtime_count(rt), 3 * EACH);
 }
 
 static void free_set_later(UNUSED const struct tw_pending_timer *timer, void *arg) {
-    struct tw_handles **other = arg;
-    assert_int_equal(tw_handles_free(*other), 0);
+    struct tw_timers **other = arg;
+    assert_int_equal(tw_timers_free(*other), 0);
     *other = NULL;
 }
 
 TEST(a_visitor_may_free_a_set_that_the_walk_has_not_come_to) {
-    struct tw_handles *first, *second;
+    struct tw_timers *first, *second;
     tw_handle id;
-    assert_ok(tw_handles_new(&first, rt, NULL));
-    assert_ok(tw_handles_new(&second, rt, NULL));
-    assert_ok(tw_handle_after(first, &id, TW_SECOND, no_task, NULL));
-    assert_ok(tw_handle_after(second, &id, TW_SECOND, no_task, NULL));
+    assert_ok(tw_timers_new(&first, rt, NULL));
+    assert_ok(tw_timers_new(&second, rt, NULL));
+    assert_ok(tw_timer_after(first, &id, TW_SECOND, no_task, NULL));
+    assert_ok(tw_timer_after(second, &id, TW_SECOND, no_task, NULL));
     assert_int_equal(tw_runtime_each(rt, free_set_later, &second), 1);
     assert_int_equal(tw_runtime_count(rt), 1);
 }

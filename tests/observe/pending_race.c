@@ -5,8 +5,8 @@
 #include "support/runtime_test.h"
 #include "support/sanitized.h"
 
-#include <tickwheel/handle.h>
 #include <tickwheel/observe.h>
+#include <tickwheel/timers.h>
 
 enum { STAYING = 100, MOVING = 400, WALKS = 40 };
 
@@ -33,12 +33,12 @@ static void *move_nodes(void *arg) {
 
 static void *make_and_free_sets(UNUSED void *arg) {
     while (!over) {
-        struct tw_handles *set;
+        struct tw_timers *set;
         tw_handle id;
-        assert_ok(tw_handles_new(&set, rt, &(struct tw_handles_options){.label = "short-lived"}));
+        assert_ok(tw_timers_new(&set, rt, &(struct tw_timers_options){.label = "short-lived"}));
         for (unsigned i = 0; i < 20; ++i)
-            assert_ok(tw_handle_after(set, &id, i * TW_MILLISECOND, no_task, NULL));
-        assert_ok(tw_handles_free(set));
+            assert_ok(tw_timer_after(set, &id, i * TW_MILLISECOND, no_task, NULL));
+        assert_ok(tw_timers_free(set));
     }
     return NULL;
 }
@@ -61,15 +61,15 @@ static void note(const struct tw_pending_timer *timer, UNUSED void *arg) {
 }
 
 TEST(a_walk_shows_all_that_stays_while_others_come_and_go) {
-    struct tw_handles *set;
+    struct tw_timers *set;
     pthread_t threads[3];
     rt = started_runtime((struct tw_runtime_options){.tick_ns = 100 * TW_MICROSECOND});
-    assert_ok(tw_handles_new(&set, rt, &(struct tw_handles_options){.label = "handle"}));
+    assert_ok(tw_timers_new(&set, rt, &(struct tw_timers_options){.label = "handle"}));
     for (unsigned i = 0; i < STAYING; ++i) {
         tw_node_init(&staying[i], no_callback, NULL);
         assert_ok(tw_runtime_label(rt, &staying[i], "staying"));
         assert_ok(tw_runtime_after(rt, &staying[i], FAR + i % 7 * TW_SECOND));
-        assert_ok(tw_handle_after(set, &handles_staying[i], FAR, no_task, NULL));
+        assert_ok(tw_timer_after(set, &handles_staying[i], FAR, no_task, NULL));
     }
     for (unsigned i = 0; i < MOVING; ++i)
         tw_node_init(&moving[i], no_callback, NULL);

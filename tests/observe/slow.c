@@ -7,9 +7,9 @@
 #include "support/gate.h"
 #include "support/threads.h"
 
-#include <tickwheel/handle.h>
 #include <tickwheel/keyed.h>
 #include <tickwheel/observe.h>
+#include <tickwheel/timers.h>
 #include <tickwheel/workers.h>
 
 #define LIMIT TW_MILLISECOND
@@ -88,13 +88,12 @@ TEST(a_slow_timer_by_handle_or_key_is_reported_wherever_it_runs) {
     assert_ok(tw_workers_new(&workers, rt, NULL));
     for (int on_worker = 0; on_worker < 2; ++on_worker) {
         struct tw_workers *const used = on_worker ? workers : NULL;
-        struct tw_handles *handles;
+        struct tw_timers *handles;
         struct tw_keyed *keyed;
         tw_handle id;
-        assert_ok(
-            tw_handles_new(&handles, rt, &(struct tw_handles_options){.workers = used, .label = "task"}));
+        assert_ok(tw_timers_new(&handles, rt, &(struct tw_timers_options){.workers = used, .label = "task"}));
         assert_ok(tw_keyed_new(&keyed, rt, &(struct tw_keyed_options){.workers = used, .label = "task"}));
-        assert_ok(tw_handle_after(handles, &id, 0, wait_as_task, &gate));
+        assert_ok(tw_timer_after(handles, &id, 0, wait_as_task, &gate));
         assert_task_is_reported(id, on_worker);
         assert_ok(tw_keyed_after(keyed, tw_key_number(1), 0, wait_as_task, &gate));
         assert_task_is_reported(TW_NO_HANDLE, on_worker);
@@ -104,10 +103,10 @@ TEST(a_slow_timer_by_handle_or_key_is_reported_wherever_it_runs) {
 TEST(slow_runs_on_workers_are_reported_each) {
     enum { RUNS = 3 };
     struct tw_workers *workers;
-    struct tw_job jobs[RUNS];
+    struct tw_work jobs[RUNS];
     assert_ok(tw_workers_new(&workers, rt, &(struct tw_workers_options){.threads = RUNS}));
     for (unsigned i = 0; i < RUNS; ++i) {
-        assert_ok(tw_job_init(&jobs[i], workers, wait_in_gate, &gate, 0));
+        assert_ok(tw_work_init(&jobs[i], workers, wait_in_gate, &gate, 0));
         assert_ok(tw_runtime_label(rt, &jobs[i].node, "job"));
         tw_runtime_after(rt, &jobs[i].node, 0);
     }
@@ -140,9 +139,9 @@ int __wrap_pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *mutex) 
 
 TEST(a_run_that_begins_long_after_its_turn_is_reported) {
     struct tw_workers *workers;
-    struct tw_job job;
+    struct tw_work job;
     assert_ok(tw_workers_new(&workers, rt, &(struct tw_workers_options){.threads = 1}));
-    assert_ok(tw_job_init(&job, workers, wait_in_gate, &gate, 0));
+    assert_ok(tw_work_init(&job, workers, wait_in_gate, &gate, 0));
     gate.open = true;
     tw_runtime_after(rt, &job.node, 0);
     wait_for(gate.passed == 1);
@@ -194,12 +193,12 @@ static void drop_slowly(UNUSED void *arg) { pause_ms(10); } /* forty looks */
 /* The lookout parks before the timers are due, and must not park between two callbacks of a turn. On a busy
  * machine it may not have parked; then the test shows less. */
 TEST(a_slow_callback_behind_a_slow_drop_is_reported) {
-    struct tw_handles *handles;
+    struct tw_timers *handles;
     tw_handle id;
     const struct tw_when when = {.due_ns = tw_runtime_now(rt) + 50 * TW_MILLISECOND, .absolute = 1};
-    assert_ok(tw_handles_new(&handles, rt, NULL));
-    assert_ok(tw_handle_start(handles, &id, &when, &(struct tw_task){.fn = no_task, .drop = drop_slowly}));
-    assert_ok(tw_handle_start(handles, &id, &when, &(struct tw_task){.fn = wait_as_task, .arg = &gate}));
+    assert_ok(tw_timers_new(&handles, rt, NULL));
+    assert_ok(tw_timer_start(handles, &id, &when, &(struct tw_task){.fn = no_task, .drop = drop_slowly}));
+    assert_ok(tw_timer_start(handles, &id, &when, &(struct tw_task){.fn = wait_as_task, .arg = &gate}));
     wait_for(reports == 1);
     assert_int_equal(reported.handle, id);
     gate.open = true;
@@ -306,11 +305,11 @@ TEST(p13_a_report_may_fork_and_return_in_the_child) {
     if (!THREADS_AFTER_FORK)
         skip();
     struct tw_workers *workers;
-    struct tw_job jobs[2];
+    struct tw_work jobs[2];
     assert_ok(tw_runtime_report_slow(rt, 0, NULL, NULL));
     assert_ok(tw_workers_new(&workers, rt, NULL));
     for (unsigned i = 0; i < COUNT_OF(jobs); ++i) {
-        assert_ok(tw_job_init(&jobs[i], workers, wait_in_gate, &gate, 0));
+        assert_ok(tw_work_init(&jobs[i], workers, wait_in_gate, &gate, 0));
         tw_runtime_after(rt, &jobs[i].node, 0);
     }
     wait_for(gate.inside == COUNT_OF(jobs));

@@ -6,7 +6,7 @@
 #include "histogram.h"
 #include "support/runtime_test.h"
 
-#include <tickwheel/handle.h>
+#include <tickwheel/timers.h>
 #include <tickwheel/workers.h>
 
 #define US TW_MICROSECOND
@@ -259,12 +259,12 @@ TEST(a_counter_that_is_set_back_gives_a_duration_of_0) {
 TEST(runs_on_workers_are_timed_on_virtual_time_too) {
     static const int64_t takes[] = {5000, 100};
     struct tw_workers *workers;
-    struct tw_job job;
+    struct tw_work job;
     start_with((struct tw_runtime_options){.driver = "manual"});
     assert_ok(tw_workers_new(&workers, rt, NULL));
     for (unsigned i = 0; i < COUNT_OF(takes); ++i) {
         timers[0].takes = takes[i];
-        assert_ok(tw_job_init(&job, workers, take_time, &timers[0], 0));
+        assert_ok(tw_work_init(&job, workers, take_time, &timers[0], 0));
         assert_ok(tw_runtime_after(rt, &job.node, MS));
         assert_ok(tw_runtime_advance(rt, MS));
         assert_ok(tw_workers_wait(workers));
@@ -278,13 +278,13 @@ TEST(runs_on_workers_are_timed_on_virtual_time_too) {
 static void drop_slowly(UNUSED void *arg) { pass(5 * MS); }
 
 TEST(a_slow_drop_counts_for_no_callback) {
-    struct tw_handles *handles;
+    struct tw_timers *handles;
     const struct tw_task task = {.fn = no_task, .drop = drop_slowly};
     tw_handle id;
     start();
-    assert_ok(tw_handles_new(&handles, rt, NULL));
+    assert_ok(tw_timers_new(&handles, rt, NULL));
     for (unsigned i = 0; i < 3; ++i)
-        assert_ok(tw_handle_start(handles, &id, &(struct tw_when){.due_ns = MS}, &task));
+        assert_ok(tw_timer_start(handles, &id, &(struct tw_when){.due_ns = MS}, &task));
     go_to_sleep();
     dispatch_at(START + MS);
     assert_int_equal(total_of(&observed.callbacks), 3);

@@ -64,7 +64,7 @@ static void bury(struct worker *self, struct timer *timer) {
 
 static void replace(struct worker *self, unsigned i, int shut_down) {
     struct timer *timer = self->timers[i];
-    const int prevented = shut_down ? tw_runtime_shutdown(self->rt, &timer->node)
+    const int prevented = shut_down ? tw_runtime_retire(self->rt, &timer->node)
                                     : tw_runtime_cancel_wait(self->rt, &timer->node);
     self->prevented += prevented == 1;
     self->broken += prevented < 0;
@@ -76,12 +76,23 @@ static int64_t draw_delay(struct worker *self) {
     return (int64_t)random_below(&self->seed, random_below(&self->seed, 4) ? 300000 : 5000000);
 }
 
+/* Only this thread arms its nodes, so after -ENOENT from tw_runtime_move each arming is a new one. */
+static int move_or_arm(struct worker *self, struct tw_node *node, bool is_absolute) {
+    int answer = tw_runtime_move(self->rt, node, draw_delay(self));
+    if (answer != -ENOENT)
+        return answer;
+    answer = is_absolute ? tw_runtime_at(self->rt, node, tw_runtime_now(self->rt) + draw_delay(self))
+                         : tw_runtime_after(self->rt, node, draw_delay(self));
+    self->armed += answer == 0;
+    return answer;
+}
+
 static void step(struct worker *self) {
     const unsigned i = (unsigned)random_below(&self->seed, NODES);
     struct tw_node *node = &self->timers[i]->node;
     int answer = 0;
     if (random_below(&self->seed, 1000) == 0)
-        self->broken += tw_runtime_clear(self->rt, count_cleared, &cleared) != 0;
+        self->broken += tw_runtime_cancel_all(self->rt, count_cleared, &cleared) != 0;
     switch (random_below(&self->seed, 8)) {
     case 0:
         replace(self, i, 0);
@@ -99,12 +110,10 @@ static void step(struct worker *self) {
         tw_runtime_postpone(self->rt, node, draw_delay(self));
         break;
     case 5:
-        answer = tw_runtime_at(self->rt, node, tw_runtime_now(self->rt) + draw_delay(self));
-        self->armed += answer == 0;
+        answer = move_or_arm(self, node, true);
         break;
     default:
-        answer = tw_runtime_after(self->rt, node, draw_delay(self));
-        self->armed += answer == 0;
+        answer = move_or_arm(self, node, false);
     }
     self->broken += answer < 0;
     IGNORE(tw_runtime_remaining(self->rt, &self->timers[i]->node));

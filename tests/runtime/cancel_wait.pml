@@ -1,5 +1,5 @@
 /* Nodes fire while other threads, and callbacks, end them and wait (tw_runtime_cancel_wait,
- * tw_runtime_shutdown) in order to free them.
+ * tw_runtime_retire) in order to free them.
  *
  * Claims
  *   - After cancel_wait has returned, while no thread arms the node again, no callback of the node runs
@@ -29,7 +29,7 @@ byte running = NONE; /* src/core/wheel_state.hpp: "tw_node *running;" */
 byte returned;       /* src/core/wheel_state.hpp: "std::uint32_t returned;" */
 byte waiters;       /* src/core/wheel_state.hpp: "std::uint32_t waiters;" */
 
-bool for_good; /* target is shut down, and its callback arms it again; else it is cancelled */
+bool for_good; /* target is retired, and its callback arms it again; else it is cancelled */
 byte users; /* those that have not ended target yet */
 bool is_ended; /* one of them has ended it; it may not begin to run any more */
 bool freed;
@@ -43,7 +43,7 @@ bool woken_for_nothing; /* the kernel has woken a sleeper early, which it does a
 /* --- ending target --------------------------------------------------------------------------- */
 
 inline arm(node) {
-    d_step {                            /* src/core/api.hpp: "if (is_shut(*node))" */
+    d_step {                            /* src/core/api.hpp: "if (is_retired(*node))" */
         touch(node);
         if
 #ifndef BREAK_ARMS_WHAT_IS_SHUT
@@ -58,7 +58,7 @@ inline take_off(node) {
     d_step {                            /* src/runtime/nodes.cpp: "how(&timeline_of(rt, node).wheel, node)" */
         touch(node);
         if
-        :: for_good -> state[node] = SHUT        /* src/core/change.hpp: "node.state = TW_SHUT;" */
+        :: for_good -> state[node] = SHUT        /* src/core/change.hpp: "node.state = TW_RETIRED;" */
         :: !for_good && state[node] == PENDING ->
             state[node] = IDLE          /* src/core/wheel.hpp: "node.state = TW_IDLE;" */
         :: else

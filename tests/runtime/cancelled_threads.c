@@ -11,8 +11,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <tickwheel/handle.h>
 #include <tickwheel/keyed.h>
+#include <tickwheel/timers.h>
 #include <tickwheel/workers.h>
 
 #define FAR (3600 * TW_SECOND)
@@ -30,8 +30,8 @@
 static struct tw_runtime *rt;
 static struct tw_node node, far_node;
 static struct tw_workers *pool;
-static struct tw_job job;
-static struct tw_handles *handles;
+static struct tw_work job;
+static struct tw_timers *handles;
 static struct tw_keyed *keyed;
 static tw_handle handle;
 static struct gate gate;
@@ -77,8 +77,8 @@ static void set_the_scene(const char *driver) {
     tw_node_init(&counter, count_fire, NULL);
     atomic_store(&fires, 0);
     assert_ok(tw_workers_new(&pool, rt, &(struct tw_workers_options){.threads = 1}));
-    assert_ok(tw_job_init(&job, pool, wait_in_gate, &gate, 0));
-    assert_ok(tw_handles_new(&handles, rt, &(struct tw_handles_options){.storage = 8}));
+    assert_ok(tw_work_init(&job, pool, wait_in_gate, &gate, 0));
+    assert_ok(tw_timers_new(&handles, rt, &(struct tw_timers_options){.storage = 8}));
     assert_ok(tw_keyed_new(&keyed, rt, &(struct tw_keyed_options){.storage = 8}));
     watched = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 }
@@ -103,7 +103,7 @@ static void have_a_job_in_gate(void) {
     wait_for(is_in_gate());
 }
 static void have_a_handle_in_gate(void) {
-    assert_ok(tw_handle_after(handles, &handle, 0, wait_in_gate_on_event, NULL));
+    assert_ok(tw_timer_after(handles, &handle, 0, wait_in_gate_on_event, NULL));
     wait_for(is_in_gate());
 }
 static void have_a_key_in_gate(void) {
@@ -120,7 +120,7 @@ static void have_a_watch(void) {
 }
 static void have_a_pending_node(void) { assert_ok(tw_runtime_after(rt, &node, FAR)); }
 static void have_a_handle(void) {
-    assert_ok(tw_handle_start(handles, &handle, &(struct tw_when){.due_ns = FAR}, &pointed));
+    assert_ok(tw_timer_start(handles, &handle, &(struct tw_when){.due_ns = FAR}, &pointed));
 }
 static void have_a_key(void) {
     assert_ok(tw_keyed_set(keyed, KEY, &(struct tw_when){.due_ns = FAR}, &pointed));
@@ -129,15 +129,15 @@ static void be_stopped(void) { assert_ok(tw_runtime_stop(rt)); }
 
 static int after(void) { return tw_runtime_after(rt, &node, 0); }
 static int at(void) { return tw_runtime_at(rt, &node, 0); }
-static int every(void) { return tw_runtime_every(rt, &node, TW_MILLISECOND, TW_SKIP); }
+static int every(void) { return tw_runtime_every(rt, &node, TW_MILLISECOND, TW_COALESCE); }
 static int arm(void) { return tw_runtime_arm(rt, &node, &(struct tw_when){.slack_ns = TW_MILLISECOND}); }
 static int move(void) { return tw_runtime_move(rt, &node, 0); }
 static int postpone(void) { return tw_runtime_postpone(rt, &node, 2 * FAR); }
 static int cancel(void) { return tw_runtime_cancel(rt, &node); }
-static int clear(void) { return tw_runtime_clear(rt, reach_a_point, NULL); }
+static int clear(void) { return tw_runtime_cancel_all(rt, reach_a_point, NULL); }
 static int cancel_wait(void) { return tw_runtime_cancel_wait(rt, &node); }
 static int cancel_job_wait(void) { return tw_runtime_cancel_wait(rt, &job.node); }
-static int shutdown_job(void) { return tw_runtime_shutdown(rt, &job.node); }
+static int shutdown_job(void) { return tw_runtime_retire(rt, &job.node); }
 static int stop_and_start(void) {
     const int error = tw_runtime_stop(rt);
     return error != 0 ? error : tw_runtime_start(rt);
@@ -168,27 +168,29 @@ static int make_workers_and_free_them(void) {
 static int wait_for_workers(void) { return tw_workers_wait(pool); }
 static int free_workers(void) { return tw_workers_free(pool); }
 
-static int start_handle(void) { return tw_handle_start(handles, &handle, NULL, &pointed); }
+static int start_handle(void) { return tw_timer_start(handles, &handle, NULL, &pointed); }
 static int start_handle_after(void) {
-    return tw_handle_after(handles, &handle, 0, reach_a_point_in_fire, NULL);
+    return tw_timer_after(handles, &handle, 0, reach_a_point_in_fire, NULL);
 }
-static int move_handle(void) { return tw_handle_move(handles, handle, 0); }
-static int stop_handle(void) { return tw_handle_stop(handles, handle); }
-static int drain_handles(void) { return (int)tw_handles_drain(handles, reach_a_point_in_each_handle, NULL); }
-static int stop_handle_wait(void) { return tw_handle_stop_wait(handles, handle); }
-static int free_handles(void) { return tw_handles_free(handles); }
+static int move_handle(void) { return tw_timer_move(handles, handle, 0); }
+static int stop_handle(void) { return tw_timer_cancel(handles, handle); }
+static int drain_handles(void) {
+    return (int)tw_timers_cancel_all(handles, reach_a_point_in_each_handle, NULL);
+}
+static int stop_handle_wait(void) { return tw_timer_cancel_wait(handles, handle); }
+static int free_handles(void) { return tw_timers_free(handles); }
 static int make_handles_and_free_them(void) {
-    struct tw_handles *other;
-    const int error = tw_handles_new(&other, rt, NULL);
-    return error != 0 ? error : tw_handles_free(other);
+    struct tw_timers *other;
+    const int error = tw_timers_new(&other, rt, NULL);
+    return error != 0 ? error : tw_timers_free(other);
 }
 
 static int set_key(void) { return tw_keyed_set(keyed, KEY, NULL, &pointed); }
 static int set_key_after(void) { return tw_keyed_after(keyed, KEY, 0, reach_a_point_in_fire, NULL); }
 static int move_key(void) { return tw_keyed_move(keyed, KEY, 0); }
-static int remove_key(void) { return tw_keyed_remove(keyed, KEY); }
-static int remove_key_wait(void) { return tw_keyed_remove_wait(keyed, KEY); }
-static int drain(void) { return (int)tw_keyed_drain(keyed, reach_a_point_in_each, NULL); }
+static int remove_key(void) { return tw_keyed_cancel(keyed, KEY); }
+static int remove_key_wait(void) { return tw_keyed_cancel_wait(keyed, KEY); }
+static int drain(void) { return (int)tw_keyed_cancel_all(keyed, reach_a_point_in_each, NULL); }
 static int free_keyed(void) { return tw_keyed_free(keyed); }
 static int make_keyed_and_free_it(void) {
     struct tw_keyed *other;
@@ -330,7 +332,7 @@ static int leap(void) { return tw_runtime_leap(rt, TW_SECOND); }
 
 static void arm_all_that_reaches_a_point(void) {
     assert_ok(tw_runtime_after(rt, &node, 0));
-    assert_ok(tw_handle_start(handles, &handle, &(struct tw_when){0}, &pointed));
+    assert_ok(tw_timer_start(handles, &handle, &(struct tw_when){0}, &pointed));
     assert_ok(tw_keyed_set(keyed, KEY, &(struct tw_when){0}, &pointed));
 }
 
@@ -374,7 +376,7 @@ TEST_WITH_EACH_DRIVER(cancelled_threads_are_never_those_of_the_library) {
     set_the_scene(DRIVER);
     atomic_store(&survivals, 0);
     assert_ok(tw_node_init(&node, cancel_own_thread, NULL));
-    assert_ok(tw_job_init(&job, pool, cancel_own_thread, NULL, 0));
+    assert_ok(tw_work_init(&job, pool, cancel_own_thread, NULL, 0));
     assert_ok(tw_runtime_start(rt));
     assert_ok(tw_runtime_after(rt, &node, 0));
     assert_ok(tw_runtime_after(rt, &job.node, 0));

@@ -32,7 +32,7 @@ static void begin_a_wheel(void) {
 /* The next wheel mostly has the same memory. The nodes are pending on one that is not there any more. */
 static void drop_the_wheel(bool clears) {
     if (clears)
-        tw_clear(wheel, NULL, NULL);
+        tw_cancel_all(wheel, NULL, NULL);
     free(wheel);
     begin_a_wheel();
     for (int i = 0; i < NODES && !clears; ++i)
@@ -97,7 +97,7 @@ TEST(checks_are_silent_of_correct_programs) {
         nodes[i] = new_node(count, NULL);
     for (int i = 0; i < OPERATIONS; ++i)
         do_one(&seed);
-    tw_clear(wheel, NULL, NULL);
+    tw_cancel_all(wheel, NULL, NULL);
     for (int i = 0; i < NODES; ++i)
         free(nodes[i]);
     free(wheel);

@@ -1,9 +1,9 @@
-/* tw_runtime_clear: each node is reported once, in order, and timers of handles and keys stay. Clears by
+/* tw_runtime_cancel_all: each node is reported once, in order, and timers of handles and keys stay. Clears by
  * several threads: cancel_against_fire.c. Of jobs: workers/clearing.c. */
 #include "support/runtime_test.h"
 
-#include <tickwheel/handle.h>
 #include <tickwheel/keyed.h>
+#include <tickwheel/timers.h>
 
 #define MS TW_MILLISECOND
 
@@ -34,7 +34,7 @@ static void note(struct tw_node *node, void *arg) {
 
 static void clear(void) {
     times_told = 0;
-    assert_int_equal(tw_runtime_clear(rt, note, &times_told), 0);
+    assert_int_equal(tw_runtime_cancel_all(rt, note, &times_told), 0);
 }
 
 /* Alternates delays, deadlines and periods, on every third tick. */
@@ -80,14 +80,14 @@ TEST(every_node_of_both_timelines_is_told_once_and_idle) {
         assert_int_equal(tw_runtime_count(rt), 0);
         clear();
         assert_int_equal(times_told, 0);
-        assert_int_equal(tw_runtime_clear(rt, NULL, NULL), 0);
+        assert_int_equal(tw_runtime_cancel_all(rt, NULL, NULL), 0);
         assert_int_equal(tw_runtime_advance(rt, 3600 * TW_SECOND), 0);
         assert_int_equal(fires, 0);
         arm_nodes(); /* they can be armed again */
         assert_int_equal(tw_runtime_count(rt), NODES);
         tw_runtime_free(rt);
     }
-    assert_int_equal(tw_runtime_clear(NULL, note, NULL), -EINVAL);
+    assert_int_equal(tw_runtime_cancel_all(NULL, note, NULL), -EINVAL);
 }
 
 static void arm_again_or_cancel_next(struct tw_node *node, void *arg) {
@@ -102,7 +102,7 @@ TEST(what_each_arms_stays_and_what_it_cancels_is_not_told) {
     make((struct tw_runtime_options){.driver = "manual"});
     arm_nodes();
     times_told = 0;
-    assert_int_equal(tw_runtime_clear(rt, arm_again_or_cancel_next, &times_told), 0);
+    assert_int_equal(tw_runtime_cancel_all(rt, arm_again_or_cancel_next, &times_told), 0);
     assert_int_equal(times_told, 1 + NODES / 2);
     assert_int_equal(tw_runtime_count(rt), 1);
     assert_int_equal(tw_runtime_advance(rt, 0), 0);
@@ -116,7 +116,7 @@ TEST(a_callback_may_clear_and_nothing_more_fires) {
     struct tw_node clears;
     make((struct tw_runtime_options){.driver = "manual"});
     tw_node_init(&clears, clear_inside, NULL);
-    assert_int_equal(tw_runtime_every(rt, &clears, MS, TW_SKIP), 0);
+    assert_int_equal(tw_runtime_every(rt, &clears, MS, TW_COALESCE), 0);
     arm_nodes();
     assert_int_equal(tw_runtime_advance(rt, 3600 * TW_SECOND), 0);
     assert_int_equal(times_told, NODES + 1); /* it is periodic */
@@ -135,12 +135,12 @@ static void note_due(const struct tw_event *event, UNUSED void *arg) {
 
 TEST(timers_of_handles_and_keys_stay_and_fire_as_they_would_have) {
     for (int on_wall = 0; on_wall <= 1; ++on_wall) {
-        struct tw_handles *set = NULL;
+        struct tw_timers *set = NULL;
         struct tw_keyed *table = NULL;
         tw_handle id;
         make((struct tw_runtime_options){.driver = "manual",
                                          .clock = on_wall ? TW_CLOCK_WALL : TW_CLOCK_VIRTUAL});
-        assert_ok(tw_handles_new(&set, rt, NULL));
+        assert_ok(tw_timers_new(&set, rt, NULL));
         assert_ok(tw_keyed_new(&table, rt, NULL));
         arm_nodes();
         by_order = 0;
@@ -148,7 +148,7 @@ TEST(timers_of_handles_and_keys_stay_and_fire_as_they_would_have) {
             const struct tw_task task = {.fn = note_due, .drop = count_drop};
             const struct tw_when at = {.due_ns = (NODES - i) * TW_SECOND, .absolute = i % 2};
             const struct tw_when often = {.due_ns = TW_SECOND, .period_ns = TW_SECOND, .fires = 3};
-            assert_int_equal(tw_handle_start(set, &id, i == 0 ? &often : &at, &task), 0);
+            assert_int_equal(tw_timer_start(set, &id, i == 0 ? &often : &at, &task), 0);
             assert_int_equal(tw_keyed_after(table, tw_key_number(i), 3600 * TW_SECOND, note_due, NULL), 0);
         }
         assert_int_equal(tw_runtime_advance(rt, 1500 * MS), 0); /* in the middle of the period */
@@ -158,8 +158,8 @@ TEST(timers_of_handles_and_keys_stay_and_fire_as_they_would_have) {
         for (unsigned i = 1; i < by_order && !on_wall; ++i)
             assert_true(due_by_order[i - 1] <= due_by_order[i]);
         assert_int_equal(drops, NODES);
-        assert_int_equal(tw_handles_count(set), 0);
-        assert_int_equal(tw_keyed_drain(table, NULL, NULL), NODES);
+        assert_int_equal(tw_timers_count(set), 0);
+        assert_int_equal(tw_keyed_cancel_all(table, NULL, NULL), NODES);
         tw_runtime_free(rt);
     }
 }
@@ -176,23 +176,23 @@ static void note_and_set_back(struct tw_node *node, void *arg) {
 }
 
 TEST(p1_a_clock_set_back_meanwhile_makes_nothing_that_stays_fire_early) {
-    struct tw_handles *set = NULL;
+    struct tw_timers *set = NULL;
     const struct tw_task task = {.fn = note_due};
     const struct tw_when when = {.due_ns = 2100 * TW_SECOND, .absolute = 1};
     tw_handle id;
     make((struct tw_runtime_options){.driver = "manual", .clock = TW_CLOCK_WALL});
     assert_ok(tw_runtime_set_wall(rt, 2000 * TW_SECOND));
-    assert_ok(tw_handles_new(&set, rt, NULL));
+    assert_ok(tw_timers_new(&set, rt, NULL));
     for (unsigned i = 0; i < NODES; ++i) {
         tw_node_init(&nodes[i], count_node, NULL);
         assert_ok(tw_runtime_at(rt, &nodes[i], 2001 * TW_SECOND));
     }
-    assert_ok(tw_handle_start(set, &id, &when, &task));
+    assert_ok(tw_timer_start(set, &id, &when, &task));
     times_told = by_order = 0;
-    assert_ok(tw_runtime_clear(rt, note_and_set_back, &times_told));
+    assert_ok(tw_runtime_cancel_all(rt, note_and_set_back, &times_told));
     assert_each_was_told_once();
     assert_int_equal(tw_runtime_count(rt), 1);
-    assert_int_equal(tw_handle_remaining(set, id), 1100 * TW_SECOND);
+    assert_int_equal(tw_timer_remaining(set, id), 1100 * TW_SECOND);
     assert_ok(tw_runtime_advance(rt, 1100 * TW_SECOND - MS));
     assert_int_equal(by_order, 0);
     assert_ok(tw_runtime_advance(rt, MS));

@@ -9,9 +9,9 @@
 #include <stdbool.h>
 #include <sys/eventfd.h>
 
-#include <tickwheel/handle.h>
 #include <tickwheel/keyed.h>
 #include <tickwheel/observe.h>
+#include <tickwheel/timers.h>
 #include <tickwheel/workers.h>
 
 #define MS TW_MILLISECOND
@@ -48,11 +48,11 @@ static bool has(const struct scene *chosen, unsigned traits) { return (chosen->t
 
 static const struct scene *scene;
 static struct tw_runtime *rt;
-static struct tw_handles *set, *other_set;
+static struct tw_timers *set, *other_set;
 static struct tw_keyed *table;
 static struct tw_workers *pool;
 static struct tw_node node, *bystanders;
-static struct tw_job job;
+static struct tw_work job;
 static void (*act)(void);
 static atomic_bool has_acted;
 static atomic_int calls[EACH + 1];
@@ -132,18 +132,18 @@ static int start_or_set(bool sets, const struct tw_when *when, tw_next_deadline 
     void *memory;
     tw_handle id;
     const struct tw_task task = task_with(&memory, of_own, copies);
-    const int result = sets ? tw_keyed_set(table, name, when, &task) : tw_handle_start(set, &id, when, &task);
+    const int result = sets ? tw_keyed_set(table, name, when, &task) : tw_timer_start(set, &id, when, &task);
     if (result < 0 && !copies)
         drop(task.arg);
     return result;
 }
 
-static tw_handle start_in(struct tw_handles *handles, const struct tw_when *when, void (*own_drop)(void *)) {
+static tw_handle start_in(struct tw_timers *handles, const struct tw_when *when, void (*own_drop)(void *)) {
     void *memory;
     tw_handle id = TW_NO_HANDLE;
     struct tw_task task = task_with(&memory, NULL, false);
     task.drop = own_drop;
-    check(tw_handle_start(handles, &id, when, &task) == 0);
+    check(tw_timer_start(handles, &id, when, &task) == 0);
     return id;
 }
 
@@ -189,11 +189,11 @@ static int dispatch_node(void) {
     return tw_runtime_dispatch(rt);
 }
 
-static int stop(void) { return tw_handle_stop(set, start(&in_an_hour)); }
-static int stop_and_wait(void) { return tw_handle_stop_wait(set, start(&in_an_hour)); }
-static int free_set(void) { return tw_handles_free(set); }
-static int drain(void) { return (int)tw_keyed_drain(table, each, NULL); }
-static int drain_handles(void) { return (int)tw_handles_drain(set, each_handle, NULL); }
+static int stop(void) { return tw_timer_cancel(set, start(&in_an_hour)); }
+static int stop_and_wait(void) { return tw_timer_cancel_wait(set, start(&in_an_hour)); }
+static int free_set(void) { return tw_timers_free(set); }
+static int drain(void) { return (int)tw_keyed_cancel_all(table, each, NULL); }
+static int drain_handles(void) { return (int)tw_timers_cancel_all(set, each_handle, NULL); }
 
 /* A walk returns the number of its visits. */
 static int checked(int64_t visits) {
@@ -201,12 +201,12 @@ static int checked(int64_t visits) {
     return (int)visits;
 }
 
-static int walk_handles(void) { return checked(tw_handles_each(set, each_handle, NULL)); }
+static int walk_handles(void) { return checked(tw_timers_each(set, each_handle, NULL)); }
 static int walk_keys(void) { return checked(tw_keyed_each(table, each, NULL)); }
 static int walk_all(void) { return checked(tw_runtime_each(rt, each_pending, NULL)); }
 
 static int walk_all_but_nodes(void) {
-    check(tw_runtime_clear(rt, NULL, NULL) == 0);
+    check(tw_runtime_cancel_all(rt, NULL, NULL) == 0);
     return walk_all();
 }
 
@@ -219,7 +219,7 @@ static int clear(void) {
     tw_node_init(&second, on_node, NULL);
     check(tw_runtime_after(rt, &node, 1000 * TW_SECOND) == 0);
     check(tw_runtime_after(rt, &second, 1001 * TW_SECOND) == 0);
-    return tw_runtime_clear(rt, each_node, NULL);
+    return tw_runtime_cancel_all(rt, each_node, NULL);
 }
 
 static int free_table(void) { return tw_keyed_free(table); }
@@ -227,12 +227,12 @@ static int free_rt(void) { return tw_runtime_free(rt); }
 
 static int remove_key(void) {
     set_key(name);
-    return tw_keyed_remove(table, name);
+    return tw_keyed_cancel(table, name);
 }
 
 static int remove_and_wait(void) {
     set_key(name);
-    return tw_keyed_remove_wait(table, name);
+    return tw_keyed_cancel_wait(table, name);
 }
 
 static int replace(void) {
@@ -263,19 +263,19 @@ static void fire_when_dropped(void *arg) {
 }
 
 static int stop_what_fires(void) {
-    return tw_handle_stop(set, start_in(set, &in_an_hour, fire_when_dropped));
+    return tw_timer_cancel(set, start_in(set, &in_an_hour, fire_when_dropped));
 }
 
 static tw_handle stopped_by_drop;
 
 static void stop_when_dropped(void *arg) {
     just_drop(arg);
-    check(tw_handle_stop(other_set, stopped_by_drop) == 1);
+    check(tw_timer_cancel(other_set, stopped_by_drop) == 1);
 }
 
 static int stop_what_stops(void) {
     stopped_by_drop = start_in(other_set, &in_an_hour, drop);
-    return tw_handle_stop(set, start_in(set, &in_an_hour, stop_when_dropped));
+    return tw_timer_cancel(set, start_in(set, &in_an_hour, stop_when_dropped));
 }
 
 /* --- the same on the library's threads ------------------------------------------------------- */
@@ -303,30 +303,30 @@ static const struct scene here[] = {
     {"a key's callback", CALLBACK, fire_key, "manual", ENDS_EARLY},
     {"next after a fire", NEXT, fire_schedule, "manual", ENDS_EARLY | IS_CUT},
     {"drop after a fire", DROP, fire_handle, "manual", ENDS_EARLY},
-    {"drop, tw_handle_stop", DROP, stop, NULL, PLAIN},
-    {"drop, tw_handle_stop_wait", DROP, stop_and_wait, NULL, PLAIN},
-    {"drop, tw_handles_free", DROP, free_set, NULL, ENDS_EARLY},
-    {"drop, tw_keyed_remove", DROP, remove_key, NULL, PLAIN},
-    {"drop, tw_keyed_remove_wait", DROP, remove_and_wait, NULL, PLAIN},
+    {"drop, tw_timer_cancel", DROP, stop, NULL, PLAIN},
+    {"drop, tw_timer_cancel_wait", DROP, stop_and_wait, NULL, PLAIN},
+    {"drop, tw_timers_free", DROP, free_set, NULL, ENDS_EARLY},
+    {"drop, tw_keyed_cancel", DROP, remove_key, NULL, PLAIN},
+    {"drop, tw_keyed_cancel_wait", DROP, remove_and_wait, NULL, PLAIN},
     {"drop, tw_keyed_set that replaces", DROP, replace, NULL, PLAIN},
-    {"drop, tw_keyed_drain", DROP, drain, NULL, ENDS_EARLY},
-    {"each, tw_keyed_drain", EACH, drain, NULL, ENDS_EARLY},
-    {"drop, tw_handles_drain", DROP, drain_handles, NULL, ENDS_EARLY},
-    {"each, tw_handles_drain", EACH, drain_handles, NULL, ENDS_EARLY},
+    {"drop, tw_keyed_cancel_all", DROP, drain, NULL, ENDS_EARLY},
+    {"each, tw_keyed_cancel_all", EACH, drain, NULL, ENDS_EARLY},
+    {"drop, tw_timers_cancel_all", DROP, drain_handles, NULL, ENDS_EARLY},
+    {"each, tw_timers_cancel_all", EACH, drain_handles, NULL, ENDS_EARLY},
     {"each, tw_keyed_each", EACH, walk_keys, NULL, ENDS_EARLY | WALKS},
-    {"each, tw_handles_each", EACH, walk_handles, NULL, ENDS_EARLY | WALKS},
+    {"each, tw_timers_each", EACH, walk_handles, NULL, ENDS_EARLY | WALKS},
     {"each, tw_runtime_each", EACH, walk_all, NULL, ENDS_EARLY | WALKS},
     {"each, tw_runtime_each without nodes", EACH, walk_all_but_nodes, NULL, ENDS_EARLY | WALKS},
-    {"each, tw_runtime_clear", EACH, clear, NULL, ENDS_EARLY | WALKS},
+    {"each, tw_runtime_cancel_all", EACH, clear, NULL, ENDS_EARLY | WALKS},
     {"the text of tw_runtime_dump", CALLBACK, dump, NULL, PLAIN},
     {"drop, tw_keyed_free", DROP, free_table, NULL, ENDS_EARLY},
     {"drop, tw_runtime_free", DROP, free_rt, NULL, FREES},
-    {"copy, tw_handle_start", COPY, start_copying, NULL, STARTS},
-    {"copy, tw_handle_start of what comes first", COPY, start_what_comes_first, "sleep", STARTS},
+    {"copy, tw_timer_start", COPY, start_copying, NULL, STARTS},
+    {"copy, tw_timer_start of what comes first", COPY, start_what_comes_first, "sleep", STARTS},
     {"copy, tw_keyed_set", COPY, set_copying, NULL, STARTS},
-    {"next, tw_handle_start", NEXT, start_asking, NULL, STARTS},
+    {"next, tw_timer_start", NEXT, start_asking, NULL, STARTS},
     {"next, tw_keyed_set", NEXT, set_asking, NULL, STARTS},
-    {"drop, tw_handle_start that fails", DROP, start_in_vain, NULL, PLAIN},
+    {"drop, tw_timer_start that fails", DROP, start_in_vain, NULL, PLAIN},
     {"a callback in drop", CALLBACK, stop_what_fires, "manual", PLAIN},
     {"drop in drop", DROP, stop_what_stops, NULL, PLAIN},
 };
@@ -361,7 +361,7 @@ static void add_bystanders(void) {
         tw_node_init(&bystanders[i], on_node, NULL);
     check(tw_runtime_after(rt, &bystanders[0], 1800 * TW_SECOND) == 0);
     check(tw_runtime_at(rt, &bystanders[1], tw_runtime_now(rt) + (INT64_C(1) << 50)) == 0);
-    check(tw_runtime_every(rt, &bystanders[2], 1900 * TW_SECOND, TW_SKIP) == 0);
+    check(tw_runtime_every(rt, &bystanders[2], 1900 * TW_SECOND, TW_COALESCE) == 0);
     for (unsigned i = 0; i < 3; ++i) {
         start(&in_an_hour);
         set_key(tw_key_number(100 + i));
@@ -377,14 +377,14 @@ static void begin(const struct scene *chosen, const char *driver, unsigned worke
     pool = NULL;
     if (workers != 0)
         assert_ok(tw_workers_new(&pool, rt, &(struct tw_workers_options){.threads = workers}));
-    const struct tw_handles_options options = {.workers = pool, .storage = sizeof(void *)};
+    const struct tw_timers_options options = {.workers = pool, .storage = sizeof(void *)};
     const struct tw_keyed_options of_table = {.workers = pool, .storage = sizeof(void *)};
-    assert_ok(tw_handles_new(&set, rt, &options));
+    assert_ok(tw_timers_new(&set, rt, &options));
     assert_ok(tw_keyed_new(&table, rt, &of_table));
-    assert_ok(tw_handles_new(&other_set, rt, &options));
+    assert_ok(tw_timers_new(&other_set, rt, &options));
     tw_node_init(&node, on_node, NULL);
     if (workers != 0)
-        assert_ok(tw_job_init(&job, pool, on_node, NULL, 0));
+        assert_ok(tw_work_init(&job, pool, on_node, NULL, 0));
     add_bystanders();
     memset(calls, 0, sizeof calls);
     atomic_store(&has_acted, false);
@@ -472,9 +472,9 @@ static void go_on_in_child(const struct scene *chosen, int result, bool revives)
         check(tw_runtime_after_fork(rt) == 0);
         check(arguments == left);
         const tw_handle id = start(&in_an_hour);
-        check(tw_handle_stop(set, id) == 1);
+        check(tw_timer_cancel(set, id) == 1);
         set_key(name);
-        check(tw_keyed_drain(table, NULL, NULL) == 1);
+        check(tw_keyed_cancel_all(table, NULL, NULL) == 1);
         check(tw_runtime_count(rt) == 0);
         atomic_store(&closed, 0); /* the parent's */
     }
@@ -516,7 +516,7 @@ enum { LEAVES, RETURNS, FREES_AND_RETURNS };
 
 static int child_does;
 static atomic_bool has_forked;
-static struct tw_job beside;
+static struct tw_work beside;
 static int fires_at_fork;
 
 static void fire_beside(UNUSED struct tw_node *fired, UNUSED void *arg) {
@@ -556,10 +556,10 @@ static void fork_on_thread_and(const struct scene *chosen, bool has_workers) {
     begin(chosen, chosen->driver, has_workers, fork_and_end);
     atomic_store(&has_forked, false);
     if (has_workers)
-        assert_ok(tw_job_init(&beside, pool, fire_beside, NULL, 0));
+        assert_ok(tw_work_init(&beside, pool, fire_beside, NULL, 0));
     else
         assert_ok(tw_node_init(&beside.node, fire_beside, NULL));
-    assert_ok(tw_runtime_every(rt, &beside.node, MS, TW_SKIP));
+    assert_ok(tw_runtime_every(rt, &beside.node, MS, TW_COALESCE));
     assert_ok(tw_runtime_start(rt));
     assert_ok(chosen->play());
     wait_for(has_forked);

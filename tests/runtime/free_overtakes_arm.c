@@ -5,10 +5,10 @@
 #include "support/child.h"
 #include "support/faults.h"
 
-#include <tickwheel/handle.h>
+#include <tickwheel/timers.h>
 
 static struct tw_runtime *rt;
-static struct tw_handles *set;
+static struct tw_timers *set;
 static struct tw_node node;
 static atomic_bool is_reading, is_freed, is_refused;
 static atomic_uint drops;
@@ -34,13 +34,13 @@ static void free_runtime(UNUSED struct tw_node *fired, UNUSED void *arg) {
 }
 
 static int arm_after(void) { return tw_runtime_after(rt, &node, TW_SECOND); }
-static int arm_every(void) { return tw_runtime_every(rt, &node, TW_SECOND, TW_SKIP); }
+static int arm_every(void) { return tw_runtime_every(rt, &node, TW_SECOND, TW_COALESCE); }
 static int arm_within(void) {
     return tw_runtime_arm(rt, &node, &(struct tw_when){.due_ns = TW_SECOND, .slack_ns = TW_SECOND});
 }
 static int start_handle(void) {
     tw_handle handle;
-    return tw_handle_after(set, &handle, TW_SECOND, never_due, NULL);
+    return tw_timer_after(set, &handle, TW_SECOND, never_due, NULL);
 }
 
 /* The child can only free the runtime. */
@@ -66,8 +66,8 @@ TEST(p7_a_call_that_arms_leaves_nothing_on_a_runtime_that_is_freed_meanwhile) {
         is_reading = is_freed = is_refused = false;
         drops = 0;
         rt = started_runtime((struct tw_runtime_options){.driver = "sleep"});
-        assert_ok(tw_handles_new(&set, rt, NULL));
-        assert_ok(tw_handle_start(set, &handle, &(struct tw_when){.due_ns = 3600 * TW_SECOND}, &kept));
+        assert_ok(tw_timers_new(&set, rt, NULL));
+        assert_ok(tw_timer_start(set, &handle, &(struct tw_when){.due_ns = 3600 * TW_SECOND}, &kept));
         tw_node_init(&node, never_fires, NULL);
         tw_node_init(&frees, free_runtime, NULL);
         assert_ok(tw_runtime_after(rt, &frees, 0));
@@ -94,7 +94,7 @@ static void pause_with_the_lock(void) {
 static int arm_at(void) { return tw_runtime_at(rt, &node, TW_SECOND); }
 static int start_periodic_handle(void) {
     tw_handle handle;
-    return tw_handle_every(set, &handle, TW_SECOND, TW_SKIP, never_due, NULL);
+    return tw_timer_every(set, &handle, TW_SECOND, TW_COALESCE, never_due, NULL);
 }
 
 /* The thread outlives the fork: ThreadSanitizer takes one that has ended for leaked in the child. */
@@ -114,7 +114,7 @@ TEST(p13_a_fork_waits_for_a_call_that_holds_a_lock) {
         is_reading = has_gone_on = is_forked = false;
         rt = new_runtime((struct tw_runtime_options){.driver = "epoll",
                                                      .clock = on_wall ? TW_CLOCK_WALL : TW_CLOCK_DEFAULT});
-        assert_ok(tw_handles_new(&set, rt, NULL));
+        assert_ok(tw_timers_new(&set, rt, NULL));
         tw_node_init(&node, never_fires, NULL);
         assert_int_equal(pthread_create(&caller, NULL, call_and_pause, &calls[i]), 0);
         wait_for(is_reading);

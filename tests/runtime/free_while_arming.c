@@ -40,14 +40,14 @@ static void free_when_the_other_runs(UNUSED struct tw_node *node, UNUSED void *a
 TEST(callbacks_that_go_on_arming_get_an_error) {
     for (int by_worker = 0; by_worker <= 1; ++by_worker)
         for (unsigned times = 0; times < 20; ++times) {
-            static struct tw_job arms, frees;
+            static struct tw_work arms, frees;
             static struct tw_node frees_here;
             atomic_store(&runs, false);
             atomic_store(&was_refused, false);
             rt = new_runtime(with_counted_closes("sleep"));
             assert_ok(tw_workers_new(&pool, rt, &(struct tw_workers_options){.threads = 2}));
-            assert_ok(tw_job_init(&arms, pool, arm_until_refused, NULL, 0));
-            assert_ok(tw_job_init(&frees, pool, free_when_the_other_runs, NULL, 0));
+            assert_ok(tw_work_init(&arms, pool, arm_until_refused, NULL, 0));
+            assert_ok(tw_work_init(&frees, pool, free_when_the_other_runs, NULL, 0));
             tw_node_init(&frees_here, free_when_the_other_runs, NULL);
             assert_ok(tw_runtime_after(rt, &arms.node, 0));
             assert_ok(tw_runtime_after(rt, by_worker ? &frees.node : &frees_here, 0));

@@ -5,15 +5,15 @@
 
 #include <stdbool.h>
 
-#include <tickwheel/handle.h>
 #include <tickwheel/keyed.h>
+#include <tickwheel/timers.h>
 #include <tickwheel/workers.h>
 
 enum { SETS = 3 };
 
 static struct tw_runtime *rt;
 static struct tw_workers *pool;
-static struct tw_handles *sets[SETS];
+static struct tw_timers *sets[SETS];
 static struct tw_keyed *tables[2]; /* older and newer than the sets */
 static tw_handle ids[SETS];
 static unsigned acting; /* the set of the timer whose drop acts */
@@ -31,17 +31,17 @@ static const struct tw_task counting = {.fn = count_fire, .drop = count_drop};
 
 static void stop_timers(void) {
     for (unsigned s = 0; s < SETS; ++s) {
-        assert_int_equal(tw_handle_stop(sets[s], ids[s]), s < acting ? 1 : -ESTALE);
-        assert_int_equal(tw_handle_stop_wait(sets[s], ids[s]), -ESTALE);
-        assert_int_equal(tw_handle_remaining(sets[s], ids[s]), TW_NO_DEADLINE);
+        assert_int_equal(tw_timer_cancel(sets[s], ids[s]), s < acting ? 1 : -ESTALE);
+        assert_int_equal(tw_timer_cancel_wait(sets[s], ids[s]), -ESTALE);
+        assert_int_equal(tw_timer_remaining(sets[s], ids[s]), TW_NO_DEADLINE);
     }
 }
 
 static void move_timers(void) {
     for (unsigned s = 0; s < SETS; ++s) {
-        assert_int_equal(tw_handle_move(sets[s], ids[s], 0), -ESHUTDOWN);
-        assert_int_equal(tw_handle_postpone(sets[s], ids[s], TW_SECOND), -ESHUTDOWN);
-        assert_int_equal(tw_handle_again(sets[s], ids[s]), -ESHUTDOWN);
+        assert_int_equal(tw_timer_move(sets[s], ids[s], 0), -ESHUTDOWN);
+        assert_int_equal(tw_timer_postpone(sets[s], ids[s], TW_SECOND), -ESHUTDOWN);
+        assert_int_equal(tw_timer_again(sets[s], ids[s]), -ESHUTDOWN);
     }
     for (unsigned t = 0; t < COUNT_OF(tables); ++t) {
         assert_int_equal(tw_keyed_move(tables[t], tw_key_number(1), 0), -ESHUTDOWN);
@@ -53,9 +53,9 @@ static void move_timers(void) {
 static void start_timers(void) {
     tw_handle id;
     for (unsigned s = 0; s < SETS; ++s) {
-        assert_int_equal(tw_handle_start(sets[s], &id, &at_once, &counting), -ESHUTDOWN);
-        assert_int_equal(tw_handle_after(sets[s], &id, TW_SECOND, count_fire, NULL), -ESHUTDOWN);
-        assert_int_equal(tw_handle_every(sets[s], &id, TW_SECOND, TW_SKIP, count_fire, NULL), -ESHUTDOWN);
+        assert_int_equal(tw_timer_start(sets[s], &id, &at_once, &counting), -ESHUTDOWN);
+        assert_int_equal(tw_timer_after(sets[s], &id, TW_SECOND, count_fire, NULL), -ESHUTDOWN);
+        assert_int_equal(tw_timer_every(sets[s], &id, TW_SECOND, TW_COALESCE, count_fire, NULL), -ESHUTDOWN);
     }
 }
 
@@ -65,24 +65,24 @@ static void set_keys(void) {
             const struct tw_key name = tw_key_number(key);
             assert_int_equal(tw_keyed_set(tables[t], name, &at_once, &counting), -ESHUTDOWN);
             assert_int_equal(tw_keyed_after(tables[t], name, 0, count_fire, NULL), -ESHUTDOWN);
-            assert_int_equal(tw_keyed_every(tables[t], name, TW_SECOND, TW_SKIP, count_fire, NULL),
+            assert_int_equal(tw_keyed_every(tables[t], name, TW_SECOND, TW_COALESCE, count_fire, NULL),
                              -ESHUTDOWN);
         }
 }
 
 static void remove_keys(void) {
-    assert_int_equal(tw_keyed_remove(tables[0], tw_key_number(1)), 1);
-    assert_int_equal(tw_keyed_remove(tables[1], tw_key_number(1)), -ENOENT);
+    assert_int_equal(tw_keyed_cancel(tables[0], tw_key_number(1)), 1);
+    assert_int_equal(tw_keyed_cancel(tables[1], tw_key_number(1)), -ENOENT);
 }
 
 static void drain_tables(void) {
-    assert_int_equal(tw_keyed_drain(tables[0], NULL, NULL), 1);
-    assert_int_equal(tw_keyed_drain(tables[1], NULL, NULL), 0);
+    assert_int_equal(tw_keyed_cancel_all(tables[0], NULL, NULL), 1);
+    assert_int_equal(tw_keyed_cancel_all(tables[1], NULL, NULL), 0);
 }
 
 static void free_the_others(void) {
     for (unsigned s = 0; s < SETS; ++s)
-        assert_int_equal(tw_handles_free(sets[s]), s == acting ? -EBUSY : 0);
+        assert_int_equal(tw_timers_free(sets[s]), s == acting ? -EBUSY : 0);
     for (unsigned t = 0; t < COUNT_OF(tables); ++t)
         assert_int_equal(tw_keyed_free(tables[t]), 0);
 }
@@ -96,10 +96,10 @@ static void arm_nodes(void) {
 }
 
 static void make_more(void) {
-    struct tw_handles *set;
+    struct tw_timers *set;
     struct tw_keyed *table;
     struct tw_workers *workers;
-    assert_int_equal(tw_handles_new(&set, rt, NULL), -ESHUTDOWN);
+    assert_int_equal(tw_timers_new(&set, rt, NULL), -ESHUTDOWN);
     assert_int_equal(tw_keyed_new(&table, rt, NULL), -ESHUTDOWN);
     assert_int_equal(tw_workers_new(&workers, rt, NULL), -ESHUTDOWN);
     assert_int_equal(tw_workers_free(pool), -EBUSY);
@@ -134,11 +134,11 @@ static void make(bool with_workers) {
     rt = virtual_runtime();
     pool = NULL;
     assert_int_equal(tw_workers_new(&pool, rt, &(struct tw_workers_options){.threads = 1}), 0);
-    const struct tw_handles_options options = {.workers = with_workers ? pool : NULL};
+    const struct tw_timers_options options = {.workers = with_workers ? pool : NULL};
     const struct tw_keyed_options of_tables = {.workers = with_workers ? pool : NULL};
     assert_int_equal(tw_keyed_new(&tables[0], rt, &of_tables), 0);
     for (unsigned s = 0; s < SETS; ++s)
-        assert_int_equal(tw_handles_new(&sets[s], rt, &options), 0);
+        assert_int_equal(tw_timers_new(&sets[s], rt, &options), 0);
     assert_int_equal(tw_keyed_new(&tables[1], rt, &of_tables), 0);
     drops = fires = 0;
     for (unsigned t = 0; t < COUNT_OF(tables); ++t)
@@ -150,9 +150,9 @@ static void start_all(void) {
     const struct tw_task doing = {.fn = count_fire, .drop = act_when_dropped};
     tw_handle more;
     for (unsigned s = 0; s < SETS; ++s) {
-        assert_int_equal(tw_handle_start(sets[s], &more, &in_an_hour, &counting), 0);
-        assert_int_equal(tw_handle_start(sets[s], &ids[s], &in_an_hour, s == acting ? &doing : &counting), 0);
-        assert_int_equal(tw_handle_start(sets[s], &more, &in_an_hour, &counting), 0);
+        assert_int_equal(tw_timer_start(sets[s], &more, &in_an_hour, &counting), 0);
+        assert_int_equal(tw_timer_start(sets[s], &ids[s], &in_an_hour, s == acting ? &doing : &counting), 0);
+        assert_int_equal(tw_timer_start(sets[s], &more, &in_an_hour, &counting), 0);
     }
 }
 
@@ -188,7 +188,7 @@ static unsigned depth;
 static void stop_next(UNUSED void *arg) {
     ++drops;
     if (++depth < SETS)
-        assert_int_equal(tw_handle_stop(sets[depth], ids[depth]), 1);
+        assert_int_equal(tw_timer_cancel(sets[depth], ids[depth]), 1);
 }
 
 TEST(drops_that_lead_to_drops_of_other_sets) {
@@ -196,8 +196,8 @@ TEST(drops_that_lead_to_drops_of_other_sets) {
     make(false);
     depth = 0;
     for (unsigned s = 0; s < SETS; ++s)
-        assert_int_equal(tw_handle_start(sets[s], &ids[s], &in_an_hour, &task), 0);
-    assert_int_equal(tw_handle_stop(sets[0], ids[0]), 1);
+        assert_int_equal(tw_timer_start(sets[s], &ids[s], &in_an_hour, &task), 0);
+    assert_int_equal(tw_timer_cancel(sets[0], ids[0]), 1);
     assert_int_equal(drops, SETS);
     assert_int_equal(tw_runtime_free(rt), 0);
     assert_int_equal(drops, SETS + COUNT_OF(tables));

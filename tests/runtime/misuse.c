@@ -41,7 +41,7 @@ static void cancel_both_neighbours(void) {
     cancel_the_one_before();
     cancel_the_one_behind();
 }
-static void clear(void) { tw_clear(&wheel, NULL, NULL); }
+static void clear(void) { tw_cancel_all(&wheel, NULL, NULL); }
 static void check(void) { expect(tw_check(&wheel, NULL, NULL) != 0); }
 
 static const struct scene {

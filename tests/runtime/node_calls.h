@@ -11,7 +11,7 @@ static inline int call_at(struct tw_runtime *rt, struct tw_node *node) {
     return tw_runtime_at(rt, node, 3600 * TW_SECOND);
 }
 static inline int call_every(struct tw_runtime *rt, struct tw_node *node) {
-    return tw_runtime_every(rt, node, TW_SECOND, TW_SKIP);
+    return tw_runtime_every(rt, node, TW_SECOND, TW_COALESCE);
 }
 static inline int call_arm(struct tw_runtime *rt, struct tw_node *node) {
     return tw_runtime_arm(rt, node, &(struct tw_when){.due_ns = 1});
@@ -39,7 +39,7 @@ static const struct node_call node_calls[NODE_CALLS] = {
     {"postpone", call_postpone},
     {"cancel", tw_runtime_cancel},
     {"cancel_wait", tw_runtime_cancel_wait},
-    {"shutdown", tw_runtime_shutdown},
+    {"shutdown", tw_runtime_retire},
 };
 
 #endif

@@ -226,8 +226,8 @@ TEST(p1_a_delay_beyond_the_end_of_time_never_fires) {
         assert_true(tw_runtime_remaining(virtual_rt, &node) ==
                     LAST_READING); /* INT64_MAX would say that it is not pending */
         assert_ok(tw_runtime_advance(virtual_rt, 12345));
-        assert_int_equal(tw_runtime_after(virtual_rt, &node, INT64_MAX), 1);
-        assert_int_equal(tw_runtime_after(virtual_rt, &node, INT64_MAX - 12345), 1);
+        assert_int_equal(tw_runtime_after(virtual_rt, &node, INT64_MAX), 0);
+        assert_int_equal(tw_runtime_after(virtual_rt, &node, INT64_MAX - 12345), 0);
         assert_ok(tw_runtime_advance(virtual_rt, LAST_READING - 12345));
         assert_int_equal(tw_runtime_count(virtual_rt), 1);
         assert_int_equal(fired_at, -1);

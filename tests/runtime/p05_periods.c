@@ -4,8 +4,8 @@
  * wall clock that is set: simulation/. */
 #include "support/runtime_test.h"
 
-#include <tickwheel/handle.h>
 #include <tickwheel/keyed.h>
+#include <tickwheel/timers.h>
 #include <tickwheel/workers.h>
 
 #define START 123457000 /* on no tick of milliseconds, but on a whole microsecond */
@@ -55,7 +55,7 @@ static struct grid new_grid(int64_t tick, int64_t period, enum tw_missed missed)
 
 /* The period counts from the call, not from the tick that the call lies in. */
 TEST(p5_a_period_that_begins_at_once_counts_from_the_call) {
-    struct tw_handles *handles;
+    struct tw_timers *handles;
     static const int64_t periods[] = {TW_MILLISECOND, 3 * TW_MILLISECOND, 2500000};
     for (unsigned i = 0; i < COUNT_OF(periods); ++i) {
         struct tw_node node;
@@ -66,10 +66,10 @@ TEST(p5_a_period_that_begins_at_once_counts_from_the_call) {
         at_handle = at_node;
         const struct tw_when when = {.period_ns = periods[i], .missed = TW_BURST};
         const struct tw_task task = {.fn = on_event, .arg = &at_handle};
-        assert_ok(tw_handles_new(&handles, rt, NULL));
+        assert_ok(tw_timers_new(&handles, rt, NULL));
         assert_ok(tw_node_init(&node, on_node, &at_node));
         assert_ok(tw_runtime_arm(rt, &node, &when));
-        assert_ok(tw_handle_start(handles, &handle, &when, &task));
+        assert_ok(tw_timer_start(handles, &handle, &when, &task));
         assert_ok(tw_runtime_advance(rt, 10 * periods[i]));
         assert_int_equal(at_node.fires, 10);
         assert_int_equal(at_handle.fires, 10);
@@ -101,30 +101,30 @@ static void drive(struct grid *grid) {
 
 static void keep_to_grid(int64_t tick, const int64_t periods[3], enum tw_missed missed) {
     struct grid grid;
-    struct tw_handles *handles = NULL;
+    struct tw_timers *handles = NULL;
     struct tw_keyed *keyed = NULL;
     struct tw_workers *workers = NULL;
     tw_handle id;
-    struct tw_job job;
+    struct tw_work job;
     const struct tw_task task = {.fn = on_event, .arg = &grid};
     const struct tw_key key = tw_key_number(1);
     run_on(tick, TW_CLOCK_WALL);
-    assert_ok(tw_handles_new(&handles, rt, NULL));
+    assert_ok(tw_timers_new(&handles, rt, NULL));
     assert_ok(tw_keyed_new(&keyed, rt, NULL));
     assert_ok(tw_workers_new(&workers, rt, NULL));
-    assert_ok(tw_job_init(&job, workers, on_node, &grid, 0));
+    assert_ok(tw_work_init(&job, workers, on_node, &grid, 0));
 
     grid = new_grid(tick, periods[0], missed);
     struct tw_when when = when_of(&grid);
-    assert_int_equal(tw_handle_start(handles, &id, &when, &task), 0);
+    assert_int_equal(tw_timer_start(handles, &id, &when, &task), 0);
     drive(&grid);
-    assert_int_equal(tw_handle_stop(handles, id), 1);
+    assert_int_equal(tw_timer_cancel(handles, id), 1);
 
     grid = new_grid(tick, periods[1], missed);
     when = when_of(&grid);
     assert_int_equal(tw_keyed_set(keyed, key, &when, &task), 0);
     drive(&grid);
-    assert_int_equal(tw_keyed_remove(keyed, key), 1);
+    assert_int_equal(tw_keyed_cancel(keyed, key), 1);
 
     grid = new_grid(tick, periods[2], missed);
     when = when_of(&grid);
@@ -159,17 +159,17 @@ static void note_outcome(UNUSED struct tw_node *node, UNUSED void *arg) {
 
 /* Time leaps past many due times of a node while so many handles are due, too. */
 static struct outcome leap_beside(unsigned handles, enum tw_missed missed) {
-    struct tw_handles *set = NULL;
+    struct tw_timers *set = NULL;
     struct tw_node node;
     rt = virtual_runtime();
     outcome = (struct outcome){0};
     tw_node_init(&node, note_outcome, NULL);
     assert_int_equal(tw_runtime_every(rt, &node, LATE_PERIOD * TW_MILLISECOND, missed), 0);
     if (handles != 0)
-        assert_ok(tw_handles_new(&set, rt, NULL));
+        assert_ok(tw_timers_new(&set, rt, NULL));
     for (unsigned i = 0; i < handles; ++i) {
         tw_handle id;
-        assert_ok(tw_handle_after(set, &id, (i + 1) * LEAP / (handles + 1) * TW_MILLISECOND, no_task, NULL));
+        assert_ok(tw_timer_after(set, &id, (i + 1) * LEAP / (handles + 1) * TW_MILLISECOND, no_task, NULL));
     }
     assert_ok(tw_runtime_leap(rt, LEAP * TW_MILLISECOND));
     outcome.remaining = tw_runtime_remaining(rt, &node);

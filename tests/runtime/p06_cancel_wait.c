@@ -14,7 +14,7 @@ static void enter(const char *driver, int64_t period_ns) {
     rt = started_runtime((struct tw_runtime_options){.driver = driver});
     tw_node_init(&blocker, wait_in_gate, &gate);
     if (period_ns)
-        tw_runtime_every(rt, &blocker, period_ns, TW_SKIP);
+        tw_runtime_every(rt, &blocker, period_ns, TW_COALESCE);
     else
         tw_runtime_after(rt, &blocker, 0);
     wait_for(gate.inside == 1);
@@ -74,17 +74,17 @@ static void waits_for_the_callback(end_function *end, int64_t period_ns) {
 
 TEST(p6_cancel_wait_waits_for_a_oneshot) { waits_for_the_callback(tw_runtime_cancel_wait, 0); }
 TEST(p6_cancel_wait_waits_for_a_periodic) { waits_for_the_callback(tw_runtime_cancel_wait, TW_MILLISECOND); }
-TEST(p6_shutdown_waits_for_a_oneshot) { waits_for_the_callback(tw_runtime_shutdown, 0); }
-TEST(p6_shutdown_waits_for_a_periodic) { waits_for_the_callback(tw_runtime_shutdown, TW_MILLISECOND); }
+TEST(p6_shutdown_waits_for_a_oneshot) { waits_for_the_callback(tw_runtime_retire, 0); }
+TEST(p6_shutdown_waits_for_a_periodic) { waits_for_the_callback(tw_runtime_retire, TW_MILLISECOND); }
 
 /* --- nodes that are being cleared ------------------------------------------------ */
 
 static void *clear_into_gate(UNUSED void *arg) {
-    return tw_runtime_clear(rt, wait_in_gate, &gate) == 0 ? NULL : &gate;
+    return tw_runtime_cancel_all(rt, wait_in_gate, &gate) == 0 ? NULL : &gate;
 }
 
 TEST(p6_cancel_wait_and_shutdown_wait_for_the_each_of_a_clear_that_has_the_node) {
-    end_function *const ends[] = {tw_runtime_cancel_wait, tw_runtime_shutdown};
+    end_function *const ends[] = {tw_runtime_cancel_wait, tw_runtime_retire};
     for (unsigned e = 0; e < COUNT_OF(ends); ++e) {
         pthread_t clearer;
         void *failure;
@@ -133,7 +133,7 @@ static void count_neighbour(UNUSED struct tw_node *node, UNUSED void *arg) {
 static void end_all(struct tw_node *node, UNUSED void *arg) {
     answers[0] = tw_runtime_cancel_wait(rt, &neighbour); /* due on the same tick */
     answers[1] = tw_runtime_cancel_wait(rt, node);
-    answers[2] = tw_runtime_shutdown(rt, node);
+    answers[2] = tw_runtime_retire(rt, node);
     answers[3] = tw_runtime_after(rt, node, 1);
     atomic_store(&done, 1);
 }

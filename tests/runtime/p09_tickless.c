@@ -114,7 +114,7 @@ static void a_near_timer_fires_beside(size_t n, int64_t tick_ns) {
     struct tw_stats before, after;
     atomic_store(&fires, 0);
     tw_node_init(&near, count, NULL);
-    assert_ok(tw_runtime_every(rt, &near, period, TW_SKIP));
+    assert_ok(tw_runtime_every(rt, &near, period, TW_COALESCE));
     wait_for(fires > 0);
     tw_runtime_stats(rt, &before);
     const unsigned first = fires;

@@ -24,7 +24,7 @@ static void use_every_call(struct tw_runtime *rt) {
     struct tw_stats stats;
     for (unsigned i = 0; i < NODES; ++i) {
         struct tw_node *node = &nodes[i];
-        tw_runtime_shutdown(rt, node);
+        tw_runtime_retire(rt, node);
         tw_node_init(node, count, NULL);
         tw_runtime_at(rt, node, tw_runtime_now(rt) + 1000 * i);
         tw_runtime_after(rt, node, 10000 * i);
@@ -39,7 +39,7 @@ static void use_every_call(struct tw_runtime *rt) {
         if (i % 11 == 0)
             tw_runtime_cancel_wait(rt, node);
         if (i % 13 == 0)
-            tw_runtime_shutdown(rt, node);
+            tw_runtime_retire(rt, node);
         IGNORE(tw_runtime_remaining(rt, node));
     }
     IGNORE(tw_runtime_count(rt));
@@ -51,7 +51,7 @@ static void use_every_call(struct tw_runtime *rt) {
 
 static void shut_all_down(struct tw_runtime *rt) {
     for (unsigned i = 0; i < NODES; ++i)
-        tw_runtime_shutdown(rt, &nodes[i]);
+        tw_runtime_retire(rt, &nodes[i]);
 }
 
 static void stays_off_the_heap(struct tw_runtime_options options) {

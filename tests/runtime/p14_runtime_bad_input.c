@@ -1,8 +1,8 @@
 /* P14 on a runtime: each call returns its documented errors and changes nothing. */
 #include "runtime/node_calls.h"
 
-#include <tickwheel/handle.h>
 #include <tickwheel/keyed.h>
+#include <tickwheel/timers.h>
 #include <tickwheel/workers.h>
 
 #include <limits.h>
@@ -24,9 +24,9 @@ static int begin(UNUSED void **state) {
     for (unsigned i = 0; i < COUNT_OF(nodes); ++i)
         tw_node_init(nodes[i], never, NULL);
     tw_runtime_after(rt, &pending, 5 * TW_SECOND);
-    tw_runtime_every(rt, &periodic, 7 * TW_SECOND, TW_SKIP);
+    tw_runtime_every(rt, &periodic, 7 * TW_SECOND, TW_COALESCE);
     tw_runtime_after(other, &away, TW_SECOND);
-    tw_runtime_shutdown(rt, &shut);
+    tw_runtime_retire(rt, &shut);
     return 0;
 }
 
@@ -122,7 +122,7 @@ TEST(p14_times_and_schedules_out_of_range) {
         {.period_ns = -1000},
         {.period_ns = 1}, /* shorter than the tick */
         {.period_ns = 999},
-        {.period_ns = 1000, .missed = (enum tw_missed)(TW_DELAY + 1)},
+        {.period_ns = 1000, .missed = (enum tw_missed)(TW_BURST + 1)},
         {.period_ns = 1000, .missed = (enum tw_missed)(-1)},
         {.period_ns = 1000, .fires = TW_FIRES_MAX + 1},
         {.missed = (enum tw_missed)3},
@@ -211,7 +211,7 @@ TEST(p14_refusals_name_the_argument) {
     EXPLAINED(tw_runtime_after(rt, &raw, 1), "tw_node_init was forgotten");
     EXPLAINED(tw_runtime_after(rt, &idle, -1), "delay is negative");
     EXPLAINED(tw_runtime_at(rt, &idle, -1), "deadline is negative");
-    EXPLAINED(tw_runtime_every(rt, &idle, 0, TW_SKIP), "period is 0");
+    EXPLAINED(tw_runtime_every(rt, &idle, 0, TW_COALESCE), "period is 0");
     EXPLAINED(tw_runtime_every(rt, &idle, 1000, (enum tw_missed)9), "missed");
     EXPLAINED(tw_runtime_arm(rt, &idle, NULL), "when is null");
     EXPLAINED(tw_runtime_arm(rt, &idle, &short_one), "shorter than the runtime's tick");
@@ -219,7 +219,7 @@ TEST(p14_refusals_name_the_argument) {
     EXPLAINED(tw_runtime_move(rt, &idle, 1), "not pending");
     EXPLAINED(tw_runtime_cancel(NULL, NULL), "runtime is null");
     EXPLAINED(tw_runtime_cancel(rt, &away), "another runtime");
-    EXPLAINED(tw_runtime_after(rt, &shut, 1), "shut down");
+    EXPLAINED(tw_runtime_after(rt, &shut, 1), "retired");
     EXPLAINED(tw_runtime_advance(rt, -1), "time");
     EXPLAINED(tw_runtime_start(rt), "no thread");
     EXPLAINED(tw_runtime_fd(rt), "no descriptor");
@@ -232,33 +232,33 @@ static void on_event(UNUSED const struct tw_event *event, UNUSED void *arg) { fa
 TEST(p14_refusals_of_timers_and_workers_name_the_argument) {
     const struct tw_task none = {0}, large = {.fn = on_event, .arg = rt, .arg_size = 8};
     const struct tw_when when = {.due_ns = 1};
-    const struct tw_handles_options one = {.capacity = 1};
+    const struct tw_timers_options one = {.capacity = 1};
     struct tw_workers *workers = NULL;
-    struct tw_handles *handles = NULL, *foreign = NULL;
+    struct tw_timers *handles = NULL, *foreign = NULL;
     struct tw_keyed *keyed = NULL;
     tw_handle handle = 0;
     EXPLAINED(tw_workers_new(&workers, rt, &(struct tw_workers_options){.threads = TW_WORKERS_MAX + 1}),
               "threads");
     assert_ok(tw_workers_new(&workers, other, NULL));
-    EXPLAINED(tw_handles_new(&foreign, rt, &(struct tw_handles_options){.workers = workers}),
+    EXPLAINED(tw_timers_new(&foreign, rt, &(struct tw_timers_options){.workers = workers}),
               "another runtime");
-    assert_ok(tw_handles_new(&handles, rt, &one));
+    assert_ok(tw_timers_new(&handles, rt, &one));
     assert_ok(tw_keyed_new(&keyed, rt, NULL));
-    EXPLAINED(tw_handle_after(NULL, &handle, 1, on_event, NULL), "set of timers is null");
-    EXPLAINED(tw_handle_after(handles, NULL, 1, on_event, NULL), "handle");
-    EXPLAINED(tw_handle_after(handles, &handle, 1, NULL, NULL), "function is null");
-    EXPLAINED(tw_handle_after(handles, &handle, -1, on_event, NULL), "delay is negative");
-    EXPLAINED(tw_handle_start(handles, &handle, &when, NULL), "task is null");
-    EXPLAINED(tw_handle_start(handles, &handle, &when, &none), "function is null");
-    EXPLAINED(tw_handle_start(handles, &handle, &when, &large), "larger than the storage");
-    EXPLAINED(tw_handle_stop(handles, 12345), "handle");
-    assert_ok(tw_handle_after(handles, &handle, TW_SECOND, on_event, NULL));
-    EXPLAINED(tw_handle_after(handles, &(tw_handle){0}, 1, on_event, NULL), "as many timers");
-    assert_int_equal(tw_handle_stop(handles, handle), 1);
-    EXPLAINED(tw_handle_stop(handles, handle), "the timer is gone");
-    EXPLAINED(tw_keyed_remove(keyed, tw_key_string("unknown")), "no timer is under this key");
+    EXPLAINED(tw_timer_after(NULL, &handle, 1, on_event, NULL), "set of timers is null");
+    EXPLAINED(tw_timer_after(handles, NULL, 1, on_event, NULL), "handle");
+    EXPLAINED(tw_timer_after(handles, &handle, 1, NULL, NULL), "function is null");
+    EXPLAINED(tw_timer_after(handles, &handle, -1, on_event, NULL), "delay is negative");
+    EXPLAINED(tw_timer_start(handles, &handle, &when, NULL), "task is null");
+    EXPLAINED(tw_timer_start(handles, &handle, &when, &none), "function is null");
+    EXPLAINED(tw_timer_start(handles, &handle, &when, &large), "larger than the storage");
+    EXPLAINED(tw_timer_cancel(handles, 12345), "handle");
+    assert_ok(tw_timer_after(handles, &handle, TW_SECOND, on_event, NULL));
+    EXPLAINED(tw_timer_after(handles, &(tw_handle){0}, 1, on_event, NULL), "as many timers");
+    assert_int_equal(tw_timer_cancel(handles, handle), 1);
+    EXPLAINED(tw_timer_cancel(handles, handle), "the timer is gone");
+    EXPLAINED(tw_keyed_cancel(keyed, tw_key_string("unknown")), "no timer is under this key");
     EXPLAINED(tw_keyed_after(keyed, tw_key_bytes(NULL, 1), 1, on_event, NULL), "bytes are null");
-    EXPLAINED(tw_keyed_remove(keyed, tw_key_bytes("", TW_KEY_MAX + 1)), "longer than TW_KEY_MAX");
+    EXPLAINED(tw_keyed_cancel(keyed, tw_key_bytes("", TW_KEY_MAX + 1)), "longer than TW_KEY_MAX");
     EXPLAINED(tw_workers_free(NULL), "no error");
 }
 

@@ -168,15 +168,16 @@ static void arm(struct timer *t, struct armer *by) {
     t->place = 0;
     t->not_before = deadline;
     ++t->generation;
-    const int result = t->kind == PERIODIC ? tw_runtime_every(a->rt, t->node, delay, missed)
-                       : is_absolute       ? tw_runtime_at(a->rt, t->node, deadline)
-                                           : tw_runtime_after(a->rt, t->node, delay);
-    if (result != 0)
-        atomic_fetch_sub(&t->credits, 1); /* refused, or one arming replaced another */
-    if (result < 0)
+    const bool is_moved = t->kind == HASTY && tw_runtime_move(a->rt, t->node, delay) == 0;
+    const int result = is_moved              ? 0
+                       : t->kind == PERIODIC ? tw_runtime_every(a->rt, t->node, delay, missed)
+                       : is_absolute         ? tw_runtime_at(a->rt, t->node, deadline)
+                                             : tw_runtime_after(a->rt, t->node, delay);
+    if (is_moved || result < 0) {
+        atomic_fetch_sub(&t->credits, 1);
         return;
+    }
     ++a->armed;
-    a->cancelled += result == 1;
     note_place(t, deadline, t->kind == CAREFUL ? ++by->places : 0);
 }
 
@@ -199,7 +200,7 @@ static void renew(struct timer *t) {
 }
 
 static void replace(struct timer *t, struct armer *by) {
-    cancel_and_wait(t, tw_runtime_shutdown);
+    cancel_and_wait(t, tw_runtime_retire);
     free(t->node);
     renew(t);
     arm(t, by);

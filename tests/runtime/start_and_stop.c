@@ -40,14 +40,15 @@ struct armer {
 static struct armer armers[ARMERS];
 
 static void arm_or_cancel(struct armer *self, struct tw_node *node, unsigned turn) {
-    const int result = turn % 5 == 0   ? tw_runtime_cancel_wait(rt, node)
-                       : turn % 7 == 0 ? tw_runtime_after(rt, node, TW_MILLISECOND)
-                                       : tw_runtime_after(rt, node, 0);
-    self->refused += result < 0;
+    const int64_t delay = turn % 7 == 0 ? TW_MILLISECOND : 0;
+    int result = turn % 5 == 0 ? tw_runtime_cancel_wait(rt, node) : tw_runtime_move(rt, node, delay);
     if (turn % 5 == 0)
         self->cancelled += result == 1;
-    else
+    else if (result == -ENOENT) { /* this thread alone arms the node, so each arming is a new one */
+        result = tw_runtime_after(rt, node, delay);
         self->armed += result == 0;
+    }
+    self->refused += result < 0;
 }
 
 static void *arm_again_and_again(void *arg) {

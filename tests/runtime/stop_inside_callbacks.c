@@ -247,7 +247,7 @@ TEST_BY_EACH_THREAD(free_of_a_runtime_inside_a_callback_of_another_is_its_end_th
         struct counter often;
         init_counter(&often);
         other = started_runtime((struct tw_runtime_options){.driver = WAY->driver});
-        assert_int_equal(tw_runtime_every(other, &often.node, TW_MILLISECOND, TW_SKIP), 0);
+        assert_int_equal(tw_runtime_every(other, &often.node, TW_MILLISECOND, TW_COALESCE), 0);
         wait_for(often.fires > 0);
         act_in(WAY, free_other, 0);
         const unsigned fires = atomic_load(&often.fires);

@@ -2,8 +2,8 @@
  * wheel is examples/cooldown.c, and tests/cpp/ttl_map has go-zero's cache. */
 #include "support/runtime_test.h"
 
-#include <tickwheel/handle.h>
 #include <tickwheel/keyed.h>
+#include <tickwheel/timers.h>
 #include <tickwheel/workers.h>
 
 #define DAY (INT64_C(86400) * TW_SECOND)
@@ -72,7 +72,7 @@ TEST(rounds_a_periodic_task_does_not_drift_in_a_hundred_years) {
     assert_int_equal(hourly.due_ns[(hourly.fires - 1) % 3], start + 100 * YEAR);
     assert_int_equal(tw_runtime_cancel(rt, &hourly.node), 1);
     assert_ok(tw_node_init(&daily.node, note_fire, &daily));
-    assert_ok(tw_runtime_every(rt, &daily.node, DAY, TW_SKIP));
+    assert_ok(tw_runtime_every(rt, &daily.node, DAY, TW_COALESCE));
     assert_ok(tw_runtime_leap(rt, YEAR + DAY / 2));
     assert_int_equal(daily.fires, 1);
     assert_int_equal(tw_runtime_remaining(rt, &daily.node), DAY / 2);
@@ -89,24 +89,24 @@ static int64_t next_interval(int64_t due_ns, UNUSED void *arg) {
 TEST(kafka_schedule_func_follows_a_list_of_intervals_until_its_end_or_a_stop) {
     for (int stops = 0; stops < 2; ++stops) {
         struct noted list = {.fires = 0};
-        struct tw_handles *timers;
+        struct tw_timers *timers;
         tw_handle handle;
         const struct tw_task task = {
             .fn = note_event, .arg = &list, .next = next_interval, .drop = note_drop};
         const int64_t start = tw_runtime_now(rt);
         intervals_left = COUNT_OF(intervals);
-        assert_ok(tw_handles_new(&timers, rt, NULL));
-        assert_ok(tw_handle_start(timers, &handle, NULL, &task));
+        assert_ok(tw_timers_new(&timers, rt, NULL));
+        assert_ok(tw_timer_start(timers, &handle, NULL, &task));
         let_pass(3 * TW_SECOND);
         assert_int_equal(list.drops, 0);
         if (stops)
-            assert_int_equal(tw_handle_stop(timers, handle), 1);
+            assert_int_equal(tw_timer_cancel(timers, handle), 1);
         let_pass(1000 * TW_SECOND);
         assert_int_equal(list.fires, stops ? 2 : 3);
         assert_int_equal(list.drops, 1);
         assert_int_equal(list.due_ns[1], start + 3 * TW_SECOND);
         assert_int_equal(list.due_ns[2], stops ? 0 : start + 8 * TW_SECOND);
-        assert_int_equal(tw_handle_stop(timers, handle), -ESTALE);
+        assert_int_equal(tw_timer_cancel(timers, handle), -ESTALE);
     }
 }
 
@@ -129,7 +129,7 @@ TEST(go_zero_keys_are_moved_and_drained) {
     let_pass(TW_SECOND);
     assert_int_equal(moved.fires, 1);
     assert_int_equal(tw_keyed_move(wheel, tw_key_number(1000), TW_SECOND), -ENOENT);
-    assert_int_equal(tw_keyed_drain(wheel, drain_one, &drained), COUNT_OF(left));
+    assert_int_equal(tw_keyed_cancel_all(wheel, drain_one, &drained), COUNT_OF(left));
     assert_int_equal(drained, 45);
     let_pass(2 * YEAR);
     assert_int_equal(left[0].fires, 0);
@@ -196,7 +196,7 @@ TEST(godis_jobs_replace_by_key_and_run_concurrently) {
     assert_int_equal(tw_keyed_set(wheel, tw_key_string("a"), &later, &replaced), 0);
     for (int i = 0; i < 2; ++i) {
         const struct tw_task task = {.fn = meet, .arg = &jobs[i], .drop = note_drop};
-        assert_int_equal(tw_keyed_set(wheel, tw_key_string(i == 0 ? "a" : "b"), &soon, &task), i == 0);
+        assert_int_equal(tw_keyed_set(wheel, tw_key_string(i == 0 ? "a" : "b"), &soon, &task), 0);
     }
     wait_for(jobs[0].drops == 1 && jobs[1].drops == 1);
     assert_int_equal(jobs[0].fires + jobs[1].fires, 2);

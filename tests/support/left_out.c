@@ -12,7 +12,7 @@ LEFT_OUT(tw_arm_within)
 LEFT_OUT(tw_choose)
 LEFT_OUT(tw_overruns)
 LEFT_OUT(tw_interrupt)
-LEFT_OUT(tw_clear)
+LEFT_OUT(tw_cancel_all)
 #endif
 
 typedef int left_out_is_empty; /* an empty translation unit is not valid C */

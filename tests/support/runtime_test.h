@@ -10,8 +10,8 @@
 #include "support/random.h"
 #include "support/test.h"
 
-#include <tickwheel/handle.h>
 #include <tickwheel/runtime.h>
+#include <tickwheel/timers.h>
 
 /* Loops go up to thread_drivers_here(). */
 static const char *const thread_drivers[] = {"sleep", "epoll", "timerfd", "uring"};

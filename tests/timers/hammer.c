@@ -26,12 +26,12 @@ struct life {
 static struct life *lives;
 static atomic_uint lives_used;
 static atomic_uint board[BOARD]; /* lives that all threads know, gone or not */
-static struct tw_handles *set;
+static struct tw_timers *set;
 static struct tw_keyed *table; /* null if the round is one of a set */
 static bool may_overlap;
 
 static atomic_uint early, misused, wrong_answers, not_over, refused_for_room;
-static atomic_uint removed, replaced; /* of a table, where a call cannot tell which life it ends */
+static atomic_uint removed, set_by_key; /* of a table, where a call cannot tell which life it ends */
 static atomic_bool is_over;
 
 static bool is_moved(uint64_t place) { return place % 4 == 0; }
@@ -53,8 +53,8 @@ static void expect(atomic_uint *violations, bool condition) { atomic_fetch_add(v
 
 /* Only the owner of a key knows which life a removal has ended. */
 static void stop_one(struct life *life, bool waits, bool is_known) {
-    const int answer = table != NULL ? (waits ? tw_keyed_remove_wait : tw_keyed_remove)(table, key_of(life))
-                                     : (waits ? tw_handle_stop_wait : tw_handle_stop)(set, life->id);
+    const int answer = table != NULL ? (waits ? tw_keyed_cancel_wait : tw_keyed_cancel)(table, key_of(life))
+                                     : (waits ? tw_timer_cancel_wait : tw_timer_cancel)(set, life->id);
     if (answer == 1)
         atomic_fetch_add(table != NULL ? &removed : &life->prevented, 1);
     const int gone = table != NULL ? -ENOENT : -ESTALE;
@@ -66,9 +66,9 @@ static void stop_one(struct life *life, bool waits, bool is_known) {
 static void move_one(struct life *life, uint64_t *seed) {
     const int64_t delay = random_delay(seed);
     const uint64_t how = random_below(seed, 3);
-    const int answer = table == NULL ? (how == 0   ? tw_handle_move(set, life->id, delay)
-                                        : how == 1 ? tw_handle_postpone(set, life->id, delay)
-                                                   : tw_handle_again(set, life->id))
+    const int answer = table == NULL ? (how == 0   ? tw_timer_move(set, life->id, delay)
+                                        : how == 1 ? tw_timer_postpone(set, life->id, delay)
+                                                   : tw_timer_again(set, life->id))
                                      : (how == 0   ? tw_keyed_move(table, key_of(life), delay)
                                         : how == 1 ? tw_keyed_postpone(table, key_of(life), delay)
                                                    : tw_keyed_again(table, key_of(life)));
@@ -99,15 +99,15 @@ static void drained_key(const struct tw_key *key, void *arg, UNUSED void *drain_
 
 static void walk(uint64_t *seed) {
     expect(&wrong_answers, (table != NULL ? tw_keyed_each(table, visit_key, seed)
-                                          : tw_handles_each(set, visit_handle, seed)) >= 0);
+                                          : tw_timers_each(set, visit_handle, seed)) >= 0);
 }
 
 static void drain_all(void) {
-    expect(&wrong_answers, (table != NULL ? tw_keyed_drain(table, drained_key, NULL)
-                                          : tw_handles_drain(set, drained_handle, NULL)) >= 0);
+    expect(&wrong_answers, (table != NULL ? tw_keyed_cancel_all(table, drained_key, NULL)
+                                          : tw_timers_cancel_all(set, drained_handle, NULL)) >= 0);
 }
 
-static size_t count_left(void) { return table != NULL ? tw_keyed_count(table) : tw_handles_count(set); }
+static size_t count_left(void) { return table != NULL ? tw_keyed_count(table) : tw_timers_count(set); }
 
 /* --- what timers do ---------------------------------------------------------------------- */
 
@@ -146,6 +146,7 @@ static bool start_one(uint64_t *seed, uint64_t me, unsigned *number) {
     life->fires_at_most = random_below(seed, 2) == 0 ? 1 : 1 + (unsigned)random_below(seed, 5);
     if (life->fires_at_most > 1) {
         when.period_ns = 20 * TW_MICROSECOND;
+        when.missed = TW_BURST;
         when.fires = life->fires_at_most;
     }
     life->not_before = is_moved(life->place) ? 0 : monotonic() + delay;
@@ -153,9 +154,10 @@ static bool start_one(uint64_t *seed, uint64_t me, unsigned *number) {
     life->memory[0] = 1;
     const struct tw_task task = {.fn = fire, .arg = life, .drop = drop};
     const int result = table != NULL ? tw_keyed_set(table, key_of(life), &when, &task)
-                                     : tw_handle_start(set, &life->id, &when, &task);
-    if (result >= 0) {
-        atomic_fetch_add(&replaced, (unsigned)result);
+                                     : tw_timer_start(set, &life->id, &when, &task);
+    if (result == 0) {
+        if (table != NULL)
+            atomic_fetch_add(&set_by_key, 1);
         atomic_store(&board[life->place], *number);
         *number = 0;
         return true;
@@ -189,7 +191,7 @@ static void *hammer(void *arg) {
             drain_all();
         } else {
             IGNORE(table != NULL ? tw_keyed_get(table, key_of(life), NULL)
-                                 : (int)tw_handle_remaining(set, life->id));
+                                 : (int)tw_timer_remaining(set, life->id));
         }
     }
     return NULL;
@@ -204,12 +206,12 @@ static void begin_round(void) {
     atomic_store(&lives_used, 1);
     for (unsigned i = 0; i < BOARD; ++i)
         atomic_store(&board[i], 0);
-    early = misused = wrong_answers = not_over = refused_for_room = removed = replaced = 0;
+    early = misused = wrong_answers = not_over = refused_for_room = removed = set_by_key = 0;
     atomic_store(&is_over, false);
     lives[0].drops = 1;
     if (table == NULL) {
-        assert_int_equal(tw_handle_after(set, &lives[0].id, TW_SECOND, fire, &lives[0]), 0);
-        assert_int_equal(tw_handle_stop(set, lives[0].id), 1);
+        assert_int_equal(tw_timer_after(set, &lives[0].id, TW_SECOND, fire, &lives[0]), 0);
+        assert_int_equal(tw_timer_cancel(set, lives[0].id), 1);
     }
 }
 
@@ -253,7 +255,7 @@ static void account(unsigned started) {
                   refused_for_room);
     assert_int_equal(early + misused + wrong_answers + not_over, 0);
     assert_true(fires > 0 && prevented > 0);
-    assert_in_range(unfinished, table != NULL ? prevented : 0, prevented + replaced);
+    assert_in_range(unfinished, table != NULL ? prevented : 0, prevented + set_by_key);
 }
 
 static void hammer_on(struct tw_runtime_options of_runtime, const struct tw_workers_options *pool,
@@ -270,7 +272,7 @@ static void hammer_on(struct tw_runtime_options of_runtime, const struct tw_work
             assert_ok(tw_keyed_new(&table, rt,
                                    &(struct tw_keyed_options){.workers = workers, .concurrent = concurrent}));
         else
-            set = new_set(rt, (struct tw_handles_options){
+            set = new_set(rt, (struct tw_timers_options){
                                   .capacity = CAPACITY, .workers = workers, .concurrent = concurrent});
         begin_round();
         assert_ok(tw_runtime_start(rt));
@@ -279,7 +281,7 @@ static void hammer_on(struct tw_runtime_options of_runtime, const struct tw_work
         wait_for(count_left() == 0); /* the rest must fire */
         assert_int_equal(tw_runtime_count(rt), 0);
         account(started);
-        assert_int_equal(table != NULL ? tw_keyed_free(table) : tw_handles_free(set), 0);
+        assert_int_equal(table != NULL ? tw_keyed_free(table) : tw_timers_free(set), 0);
         tw_runtime_free(rt);
         free(lives);
     }

@@ -1,4 +1,4 @@
-/* tw_handle_move, tw_handle_postpone and tw_handle_again, mostly on virtual time: what order.c does not
+/* tw_timer_move, tw_timer_postpone and tw_timer_again, mostly on virtual time: what order.c does not
  * play. */
 #define _GNU_SOURCE
 #include "handles_test.h"
@@ -7,18 +7,18 @@
 #include "support/gate.h"
 
 static struct tw_runtime *rt;
-static struct tw_handles *set;
+static struct tw_timers *set;
 
 static int make(UNUSED void **state) {
     rt = virtual_runtime();
-    set = new_set(rt, (struct tw_handles_options){0});
+    set = new_set(rt, (struct tw_timers_options){0});
     return 0;
 }
 
 static int end(UNUSED void **state) { return tw_runtime_free(rt); }
 
 /* At the end of tests whose timers are still pending: their arguments are on the stack. */
-static void stop_all(void) { assert_true(tw_handles_drain(set, NULL, NULL) >= 0); }
+static void stop_all(void) { assert_true(tw_timers_cancel_all(set, NULL, NULL) >= 0); }
 
 static void go_on(int64_t ns) { assert_ok(tw_runtime_advance(rt, ns)); }
 
@@ -29,9 +29,9 @@ TEST(again_is_without_slack) {
     struct probe it = {.rt = rt}, other = {.rt = rt};
     start_after(set, &other, 50 * MS);
     start(set, &it, (struct tw_when){.due_ns = 10 * MS, .slack_ns = 100 * MS});
-    assert_int_equal(tw_handle_remaining(set, it.id), 50 * MS);
-    assert_int_equal(tw_handle_again(set, it.id), 0);
-    assert_int_equal(tw_handle_remaining(set, it.id), 10 * MS);
+    assert_int_equal(tw_timer_remaining(set, it.id), 50 * MS);
+    assert_int_equal(tw_timer_again(set, it.id), 0);
+    assert_int_equal(tw_timer_remaining(set, it.id), 10 * MS);
     stop_all();
 }
 
@@ -44,7 +44,7 @@ TEST(again_begins_the_grid_of_a_fine_period_anew) {
         start_every(set, &it, 10 * MS + parts_of_tick[i]);
         go_on(25 * MS);
         assert_int_equal(it.fires, 2); /* at 11 and 21 */
-        assert_int_equal(tw_handle_again(set, it.id), 0);
+        assert_int_equal(tw_timer_again(set, it.id), 0);
         go_on(21 * MS);
         assert_int_equal(it.due_ns, began + 36 * MS); /* a grid that begins there: 46 is too early */
         go_on(31 * MS);
@@ -78,11 +78,11 @@ TEST(a_timer_that_is_postponed_to_its_own_tick_keeps_its_place_in_the_order) {
         its[i / 2][i % 2] = (struct probe){.set = set, .inside = note_as_last};
     for (unsigned i = 0; i < 2; ++i) {
         start_after(set, &its[0][i], (1 + i) * MS);
-        assert_int_equal(tw_handle_after(set, &its[1][i].id, (3 + i) * MS, note_fire, &its[1][i]), 0);
+        assert_int_equal(tw_timer_after(set, &its[1][i].id, (3 + i) * MS, note_fire, &its[1][i]), 0);
     }
     for (unsigned bare = 0; bare < 2; ++bare) {
-        assert_int_equal(tw_handle_postpone(set, its[bare][0].id, (2 + 2 * bare) * MS), 0);
-        assert_int_equal(tw_handle_postpone(set, its[bare][1].id, (2 + 2 * bare) * MS), 0);
+        assert_int_equal(tw_timer_postpone(set, its[bare][0].id, (2 + 2 * bare) * MS), 0);
+        assert_int_equal(tw_timer_postpone(set, its[bare][1].id, (2 + 2 * bare) * MS), 0);
     }
     for (unsigned bare = 0; bare < 2; ++bare) {
         go_on(2 * MS);
@@ -100,28 +100,28 @@ static void only_look(UNUSED tw_handle id, UNUSED void *arg, UNUSED void *visit_
 
 /* A stop still prevents it, also if the timer was visited before. */
 TEST(a_last_fire_that_waits_for_a_worker_is_too_late_for_both) {
-    struct tw_handles_options options = {0};
+    struct tw_timers_options options = {0};
     struct probe running = {.rt = rt, .inside = wait_inside}, waiting = {.rt = rt}, stopped = {.rt = rt};
     assert_int_equal(tw_workers_new(&options.workers, rt, &(struct tw_workers_options){.threads = 1}), 0);
-    struct tw_handles *of_workers = new_set(rt, options);
+    struct tw_timers *of_workers = new_set(rt, options);
     start_after(of_workers, &running, 10 * MS);
     start_after(of_workers, &waiting, 10 * MS);
     start_after(of_workers, &stopped, 10 * MS);
     go_on(9 * MS);
-    assert_int_equal(tw_handle_postpone(of_workers, running.id, 2 * MS), 0);
-    assert_int_equal(tw_handle_again(of_workers, running.id), 0);
-    assert_int_equal(tw_handle_again(of_workers, waiting.id), 0);
-    assert_int_equal(tw_handle_again(of_workers, stopped.id), 0);
-    assert_int_equal(tw_handles_each(of_workers, only_look, NULL), 3);
+    assert_int_equal(tw_timer_postpone(of_workers, running.id, 2 * MS), 0);
+    assert_int_equal(tw_timer_again(of_workers, running.id), 0);
+    assert_int_equal(tw_timer_again(of_workers, waiting.id), 0);
+    assert_int_equal(tw_timer_again(of_workers, stopped.id), 0);
+    assert_int_equal(tw_timers_each(of_workers, only_look, NULL), 3);
     go_on(10 * MS);
     wait_for(gate.inside == 1);
-    assert_int_equal(tw_handle_again(of_workers, running.id), -EBUSY);
-    assert_int_equal(tw_handle_postpone(of_workers, running.id, TW_SECOND), -EBUSY);
-    assert_int_equal(tw_handle_again(of_workers, waiting.id), -EBUSY);
-    assert_int_equal(tw_handle_stop(of_workers, stopped.id), 1);
-    assert_int_equal(tw_handle_stop(of_workers, running.id), 0);
+    assert_int_equal(tw_timer_again(of_workers, running.id), -EBUSY);
+    assert_int_equal(tw_timer_postpone(of_workers, running.id, TW_SECOND), -EBUSY);
+    assert_int_equal(tw_timer_again(of_workers, waiting.id), -EBUSY);
+    assert_int_equal(tw_timer_cancel(of_workers, stopped.id), 1);
+    assert_int_equal(tw_timer_cancel(of_workers, running.id), 0);
     atomic_store(&gate.open, true);
-    wait_for(tw_handles_count(of_workers) == 0);
+    wait_for(tw_timers_count(of_workers) == 0);
     assert_int_equal(running.fires, 1);
     assert_int_equal(waiting.fires, 1);
     assert_int_equal(stopped.fires, 0);
@@ -133,7 +133,7 @@ TEST(a_last_fire_that_waits_for_a_worker_is_too_late_for_both) {
 static int make_on_wall(UNUSED void **state) {
     rt = new_runtime((struct tw_runtime_options){.driver = "manual", .clock = TW_CLOCK_WALL});
     assert_ok(tw_runtime_set_wall(rt, 1000 * TW_SECOND));
-    set = new_set(rt, (struct tw_handles_options){0});
+    set = new_set(rt, (struct tw_timers_options){0});
     return 0;
 }
 
@@ -142,15 +142,15 @@ FIXTURE(make_on_wall, end);
 TEST(an_absolute_timer_that_is_postponed_keeps_following_the_wall_clock) {
     struct probe it = {.rt = rt};
     start(set, &it, (struct tw_when){.due_ns = 1010 * TW_SECOND, .absolute = 1});
-    assert_int_equal(tw_handle_again(set, it.id), -EINVAL);
-    assert_int_equal(tw_handle_postpone(set, it.id, 5 * TW_SECOND), 0);
-    assert_int_equal(tw_handle_remaining(set, it.id), 10 * TW_SECOND);
-    assert_int_equal(tw_handle_postpone(set, it.id, 20 * TW_SECOND), 0); /* to 1020 */
+    assert_int_equal(tw_timer_again(set, it.id), -EINVAL);
+    assert_int_equal(tw_timer_postpone(set, it.id, 5 * TW_SECOND), 0);
+    assert_int_equal(tw_timer_remaining(set, it.id), 10 * TW_SECOND);
+    assert_int_equal(tw_timer_postpone(set, it.id, 20 * TW_SECOND), 0); /* to 1020 */
     assert_ok(tw_runtime_set_wall(rt, 500 * TW_SECOND));
-    assert_int_equal(tw_handle_remaining(set, it.id), 520 * TW_SECOND);
-    assert_int_equal(tw_handle_postpone(set, it.id, 519 * TW_SECOND), 0);
-    assert_int_equal(tw_handle_remaining(set, it.id), 520 * TW_SECOND);
-    assert_int_equal(tw_handle_postpone(set, it.id, 521 * TW_SECOND), 0); /* to 1021 */
+    assert_int_equal(tw_timer_remaining(set, it.id), 520 * TW_SECOND);
+    assert_int_equal(tw_timer_postpone(set, it.id, 519 * TW_SECOND), 0);
+    assert_int_equal(tw_timer_remaining(set, it.id), 520 * TW_SECOND);
+    assert_int_equal(tw_timer_postpone(set, it.id, 521 * TW_SECOND), 0); /* to 1021 */
     assert_ok(tw_runtime_set_wall(rt, 1021 * TW_SECOND - 1));
     go_on(0);
     assert_int_equal(it.fires, 0);
@@ -162,7 +162,7 @@ TEST(an_absolute_timer_that_is_postponed_keeps_following_the_wall_clock) {
 
 static void set_back_and_move_other(struct probe *timer) {
     assert_ok(tw_runtime_set_wall(timer->rt, 900 * TW_SECOND));
-    timer->answer = tw_handle_move(timer->set, timer->other->id, 5 * TW_SECOND);
+    timer->answer = tw_timer_move(timer->set, timer->other->id, 5 * TW_SECOND);
 }
 
 /* P1: a callback sets the clock back from 1020 s, and then moves another timer to 905 s. */
@@ -186,9 +186,9 @@ TEST(a_delay_that_is_started_again_ignores_the_wall_clock) {
     start_after(set, &it, 10 * TW_SECOND);
     go_on(5 * TW_SECOND);
     assert_ok(tw_runtime_set_wall(rt, 0));
-    assert_int_equal(tw_handle_again(set, it.id), 0);
+    assert_int_equal(tw_timer_again(set, it.id), 0);
     assert_ok(tw_runtime_set_wall(rt, 100000 * TW_SECOND));
-    assert_int_equal(tw_handle_remaining(set, it.id), 10 * TW_SECOND);
+    assert_int_equal(tw_timer_remaining(set, it.id), 10 * TW_SECOND);
     go_on(10 * TW_SECOND - 1);
     assert_int_equal(it.fires, 0);
     go_on(1);
@@ -203,8 +203,8 @@ TEST(a_period_on_the_wall_clock_is_started_again_there) {
     assert_int_equal(it.fires, 1);
     assert_ok(tw_runtime_set_wall(rt, 900 * TW_SECOND));
     start(set, &late, (struct tw_when){.due_ns = 905 * TW_SECOND, .absolute = 1});
-    assert_int_equal(tw_handle_remaining(set, late.id), 5 * TW_SECOND);
-    assert_int_equal(tw_handle_again(set, it.id), 0);
+    assert_int_equal(tw_timer_remaining(set, late.id), 5 * TW_SECOND);
+    assert_int_equal(tw_timer_again(set, it.id), 0);
     go_on(10 * TW_SECOND);
     assert_int_equal(it.fires, 2);
     assert_int_equal(it.due_ns, 910 * TW_SECOND);
@@ -221,7 +221,7 @@ FIXTURE(NULL, NULL);
 /* Each with `drop` and without. */
 TEST(p2_a_timer_that_is_moved_to_an_earlier_time_wakes_the_thread) {
     rt = started_runtime((struct tw_runtime_options){.driver = "sleep"});
-    set = new_set(rt, (struct tw_handles_options){0});
+    set = new_set(rt, (struct tw_timers_options){0});
     struct probe far = {.rt = rt};
     start_after(set, &far, 3600 * TW_SECOND);
     for (int way = 0; way < 4; ++way) {
@@ -229,13 +229,13 @@ TEST(p2_a_timer_that_is_moved_to_an_earlier_time_wakes_the_thread) {
         if (way % 2)
             start_after(set, &it, MS);
         else
-            assert_int_equal(tw_handle_after(set, &it.id, MS, note_fire, &it), 0);
-        if (tw_handle_postpone(set, it.id, 3600 * TW_SECOND) == 0) { /* else it has fired already */
+            assert_int_equal(tw_timer_after(set, &it.id, MS, note_fire, &it), 0);
+        if (tw_timer_postpone(set, it.id, 3600 * TW_SECOND) == 0) { /* else it has fired already */
             wait_until_others_sleep();
-            assert_int_equal(way / 2 ? tw_handle_move(set, it.id, 0) : tw_handle_again(set, it.id), 0);
+            assert_int_equal(way / 2 ? tw_timer_move(set, it.id, 0) : tw_timer_again(set, it.id), 0);
         }
         wait_for(it.fires == 1);
-        (void)tw_handle_stop_wait(set, it.id); /* until it is dropped */
+        (void)tw_timer_cancel_wait(set, it.id); /* until it is dropped */
     }
     tw_runtime_free(rt);
 }

@@ -11,7 +11,7 @@ static int64_t once_more(int64_t due_ns, UNUSED void *arg) {
     return due_ns > TW_SECOND ? TW_NO_DEADLINE : due_ns + MS;
 }
 
-static void use_every_call(struct tw_runtime *rt, struct tw_handles *set) {
+static void use_every_call(struct tw_runtime *rt, struct tw_timers *set) {
     static struct probe it[CAPACITY];
     for (unsigned i = 0; i < CAPACITY; ++i) {
         struct tw_task task = task_of(&it[i]);
@@ -24,25 +24,25 @@ static void use_every_call(struct tw_runtime *rt, struct tw_handles *set) {
             task.copy = copy_probe;
         const struct tw_when when = {
             .due_ns = i * MS, .period_ns = i % 3 != 0 && i % 2 ? MS : 0, .fires = i % 7};
-        assert_int_equal(tw_handle_start(set, &it[i].id, i % 9 == 0 ? NULL : &when, &task), 0);
+        assert_int_equal(tw_timer_start(set, &it[i].id, i % 9 == 0 ? NULL : &when, &task), 0);
     }
-    assert_int_equal(tw_handle_after(set, &(tw_handle){0}, 0, note_fire, it), -ENOSPC);
-    assert_int_equal(tw_handles_count(set), CAPACITY);
+    assert_int_equal(tw_timer_after(set, &(tw_handle){0}, 0, note_fire, it), -ENOSPC);
+    assert_int_equal(tw_timers_count(set), CAPACITY);
     assert_ok(tw_runtime_advance(rt, 100 * MS));
     for (unsigned i = 0; i < CAPACITY; ++i) {
-        IGNORE(tw_handle_remaining(set, it[i].id));
-        (void)tw_handle_move(set, it[i].id, i * MS);
-        (void)tw_handle_postpone(set, it[i].id, 2 * i * MS);
-        (void)tw_handle_again(set, it[i].id);
-        (void)(i % 2 ? tw_handle_stop : tw_handle_stop_wait)(set, it[i].id);
+        IGNORE(tw_timer_remaining(set, it[i].id));
+        (void)tw_timer_move(set, it[i].id, i * MS);
+        (void)tw_timer_postpone(set, it[i].id, 2 * i * MS);
+        (void)tw_timer_again(set, it[i].id);
+        (void)(i % 2 ? tw_timer_cancel : tw_timer_cancel_wait)(set, it[i].id);
     }
-    assert_int_equal(tw_handles_count(set), 0);
+    assert_int_equal(tw_timers_count(set), 0);
 }
 
 TEST(p10_a_set_with_a_capacity_does_not_allocate) {
     struct tw_runtime *rt = virtual_runtime();
-    struct tw_handles *set =
-        new_set(rt, (struct tw_handles_options){.capacity = CAPACITY, .storage = sizeof(struct probe)});
+    struct tw_timers *set =
+        new_set(rt, (struct tw_timers_options){.capacity = CAPACITY, .storage = sizeof(struct probe)});
     allocations = 0;
     for (unsigned round = 0; round < 3; ++round)
         use_every_call(rt, set);
@@ -54,7 +54,7 @@ TEST(p10_a_set_with_a_capacity_does_not_allocate) {
  * before. */
 TEST(p10_a_set_that_has_grown_does_not_allocate) {
     struct tw_runtime *rt = virtual_runtime();
-    struct tw_handles *set = new_set(rt, (struct tw_handles_options){.storage = sizeof(struct probe)});
+    struct tw_timers *set = new_set(rt, (struct tw_timers_options){.storage = sizeof(struct probe)});
     struct probe it[CAPACITY];
     memset(it, 0, sizeof it);
     allocations = 0;
@@ -87,11 +87,11 @@ TEST(p10_only_timers_with_a_period_a_schedule_or_a_drop_need_more_memory) {
     unsigned needed[COUNT_OF(ways)];
     for (unsigned way = 0; way < COUNT_OF(ways); ++way) {
         struct tw_runtime *rt = virtual_runtime();
-        struct tw_handles *set = new_set(rt, (struct tw_handles_options){0});
+        struct tw_timers *set = new_set(rt, (struct tw_timers_options){0});
         tw_handle id;
         allocations = 0;
         for (unsigned i = 0; i < CAPACITY; ++i)
-            assert_int_equal(tw_handle_start(set, &id, &ways[way].when, &ways[way].task), 0);
+            assert_int_equal(tw_timer_start(set, &id, &ways[way].when, &ways[way].task), 0);
         needed[way] = allocations;
         tw_runtime_free(rt);
     }
@@ -104,13 +104,13 @@ TEST(p10_only_timers_with_a_period_a_schedule_or_a_drop_need_more_memory) {
 
 enum { FULL = 3000, CALLS = SLOW ? 60000 : 300000 };
 
-static struct tw_handles *full;
+static struct tw_timers *full;
 static tw_handle ids[FULL];
 static uint64_t seed;
 
 static void start_one(unsigned i, int64_t delay) {
     static struct probe probe;
-    assert_int_equal(tw_handle_after(full, &ids[i], delay, note_fire, &probe), 0);
+    assert_int_equal(tw_timer_after(full, &ids[i], delay, note_fire, &probe), 0);
 }
 
 static int64_t random_delay(void) {
@@ -119,32 +119,32 @@ static int64_t random_delay(void) {
 
 /* Each move leaves an entry further away. */
 static void move_to_earlier(unsigned call) {
-    const int64_t left = tw_handle_remaining(full, ids[call % FULL]);
-    assert_int_equal(tw_handle_move(full, ids[call % FULL], left > 2 * MS ? left - MS : 1000000 * MS), 0);
+    const int64_t left = tw_timer_remaining(full, ids[call % FULL]);
+    assert_int_equal(tw_timer_move(full, ids[call % FULL], left > 2 * MS ? left - MS : 1000000 * MS), 0);
 }
 
 static void stop_and_start_a_random_one(UNUSED unsigned call) {
     const unsigned i = (unsigned)random_below(&seed, FULL);
-    assert_int_equal(tw_handle_stop(full, ids[i]), 1);
+    assert_int_equal(tw_timer_cancel(full, ids[i]), 1);
     start_one(i, random_delay());
 }
 
 static void move_a_random_one(UNUSED unsigned call) {
-    assert_int_equal(tw_handle_move(full, ids[random_below(&seed, FULL)], random_delay()), 0);
+    assert_int_equal(tw_timer_move(full, ids[random_below(&seed, FULL)], random_delay()), 0);
 }
 
 static void stop_all_and_start_all(unsigned call) {
     if (call % FULL != 0)
         return;
     for (unsigned i = 0; i < FULL; ++i)
-        assert_int_equal(tw_handle_stop(full, ids[i]), 1);
+        assert_int_equal(tw_timer_cancel(full, ids[i]), 1);
     for (unsigned i = 0; i < FULL; ++i)
         start_one(i, random_delay());
 }
 
 /* Time goes on meanwhile, on the way to deadlines that come never nearer. */
 static void let_a_tick_pass_and_start_again(struct tw_runtime *rt, unsigned call) {
-    assert_int_equal(tw_handle_again(full, ids[call % FULL]), 0);
+    assert_int_equal(tw_timer_again(full, ids[call % FULL]), 0);
     if (call % FULL == 0)
         assert_ok(tw_runtime_leap(rt, 300 * MS));
 }
@@ -160,19 +160,19 @@ static void start_all(void) {
 /* On the wall clock there are two wheels for records. */
 static void storm(enum tw_clock clock) {
     struct tw_runtime *rt = new_runtime((struct tw_runtime_options){.driver = "manual", .clock = clock});
-    full = new_set(rt, (struct tw_handles_options){.capacity = FULL});
-    new_set(rt, (struct tw_handles_options){.capacity = 1});
+    full = new_set(rt, (struct tw_timers_options){.capacity = FULL});
+    new_set(rt, (struct tw_timers_options){.capacity = 1});
     allocations = 0;
     start_all();
     for (unsigned p = 0; p < COUNT_OF(patterns); ++p)
         for (unsigned call = 0; call < CALLS; ++call)
             patterns[p](call);
-    assert_int_equal(tw_handles_drain(full, NULL, NULL), FULL);
+    assert_int_equal(tw_timers_cancel_all(full, NULL, NULL), FULL);
     start_all();
     for (unsigned call = 0; call < CALLS; ++call)
         let_a_tick_pass_and_start_again(rt, call);
-    assert_int_equal(tw_handles_count(full), FULL);
-    assert_int_equal(tw_handle_after(full, &(tw_handle){0}, 0, note_fire, NULL), -ENOSPC);
+    assert_int_equal(tw_timers_count(full), FULL);
+    assert_int_equal(tw_timer_after(full, &(tw_handle){0}, 0, note_fire, NULL), -ENOSPC);
     assert_int_equal(allocations, 0);
     tw_runtime_free(rt);
 }

@@ -23,56 +23,56 @@ static bool all_fire(struct tw_runtime *rt, const struct probe *it) {
     return true;
 }
 
-static bool all_are_stopped(struct tw_handles *set, const struct probe *it) {
+static bool all_are_stopped(struct tw_timers *set, const struct probe *it) {
     for (unsigned i = 0; i < CAPACITY; ++i)
-        if (tw_handle_stop_wait(set, it[i].id) != 1 || it[i].fires != 0 || it[i].drops != 1)
+        if (tw_timer_cancel_wait(set, it[i].id) != 1 || it[i].fires != 0 || it[i].drops != 1)
             return false;
-    return tw_handles_count(set) == 0;
+    return tw_timers_count(set) == 0;
 }
 
 /* Returns true if all of the capacity is available and works. */
-static bool is_as_new(struct tw_runtime *rt, struct tw_handles *set) {
+static bool is_as_new(struct tw_runtime *rt, struct tw_timers *set) {
     struct probe it[CAPACITY + 1];
     memset(it, 0, sizeof it);
-    if (tw_handles_count(set) != 0)
+    if (tw_timers_count(set) != 0)
         return false;
     for (unsigned i = 0; i <= CAPACITY; ++i) {
         const struct tw_task task = task_of(&it[i]);
         const struct tw_when at_once = {0};
-        if (tw_handle_start(set, &it[i].id, &at_once, &task) != (i < CAPACITY ? 0 : -ENOSPC))
+        if (tw_timer_start(set, &it[i].id, &at_once, &task) != (i < CAPACITY ? 0 : -ENOSPC))
             return false;
     }
     if (!(THREADS_AFTER_FORK ? all_fire(rt, it) : all_are_stopped(set, it)))
         return false;
-    return tw_handles_free(set) == 0 && tw_runtime_free(rt) == 0;
+    return tw_timers_free(set) == 0 && tw_runtime_free(rt) == 0;
 }
 
 static void visit_nothing(UNUSED tw_handle id, UNUSED void *arg, UNUSED void *visit_arg) { leave(1); }
 
-static void everything_is_refused(struct tw_handles *set, struct probe *it) {
-    struct tw_handles *another = NULL;
+static void everything_is_refused(struct tw_timers *set, struct probe *it) {
+    struct tw_timers *another = NULL;
     const struct tw_when when = {0};
     const struct tw_task task = task_of(it);
     tw_handle id = 99;
-    expect(tw_handles_new(&another, it->rt, NULL) == -ECHILD && another == NULL);
-    expect(tw_handle_start(set, &id, &when, &task) == -ECHILD);
-    expect(tw_handle_after(set, &id, 0, note_fire, it) == -ECHILD);
-    expect(tw_handle_every(set, &id, MS, TW_SKIP, note_fire, it) == -ECHILD);
+    expect(tw_timers_new(&another, it->rt, NULL) == -ECHILD && another == NULL);
+    expect(tw_timer_start(set, &id, &when, &task) == -ECHILD);
+    expect(tw_timer_after(set, &id, 0, note_fire, it) == -ECHILD);
+    expect(tw_timer_every(set, &id, MS, TW_COALESCE, note_fire, it) == -ECHILD);
     expect(id == 99);
-    expect(tw_handle_stop(set, it->id) == -ECHILD);
-    expect(tw_handle_stop_wait(set, it->id) == -ECHILD);
-    expect(tw_handle_move(set, it->id, 0) == -ECHILD);
-    expect(tw_handle_postpone(set, it->id, 0) == -ECHILD);
-    expect(tw_handle_again(set, it->id) == -ECHILD);
-    expect(tw_handles_each(set, visit_nothing, NULL) == -ECHILD);
-    expect(tw_handle_remaining(set, it->id) == TW_NO_DEADLINE);
-    expect(tw_handles_count(set) == 0);
-    expect(tw_handles_free(set) == -ECHILD);
+    expect(tw_timer_cancel(set, it->id) == -ECHILD);
+    expect(tw_timer_cancel_wait(set, it->id) == -ECHILD);
+    expect(tw_timer_move(set, it->id, 0) == -ECHILD);
+    expect(tw_timer_postpone(set, it->id, 0) == -ECHILD);
+    expect(tw_timer_again(set, it->id) == -ECHILD);
+    expect(tw_timers_each(set, visit_nothing, NULL) == -ECHILD);
+    expect(tw_timer_remaining(set, it->id) == TW_NO_DEADLINE);
+    expect(tw_timers_count(set) == 0);
+    expect(tw_timers_free(set) == -ECHILD);
 }
 
 TEST(p13_a_child_gets_an_empty_set_back) {
     struct tw_runtime *rt = started_runtime((struct tw_runtime_options){.driver = "epoll"});
-    struct tw_handles *set = new_set(rt, (struct tw_handles_options){.capacity = CAPACITY});
+    struct tw_timers *set = new_set(rt, (struct tw_timers_options){.capacity = CAPACITY});
     struct probe it[CAPACITY] = {{.rt = rt}, {.rt = rt}, {.rt = rt}};
     for (unsigned i = 0; i < CAPACITY; ++i)
         (i == 0 ? start_every : start_after)(set, &it[i], 3600 * TW_SECOND);
@@ -84,7 +84,7 @@ TEST(p13_a_child_gets_an_empty_set_back) {
         expect(tw_runtime_after_fork(rt) == 0);
         for (unsigned i = 0; i < CAPACITY; ++i) {
             expect(it[i].drops == 1 && it[i].fires == 0);
-            expect(tw_handle_stop(set, it[i].id) == -ESTALE);
+            expect(tw_timer_cancel(set, it[i].id) == -ESTALE);
         }
         expect(is_as_new(rt, set));
         expect(it[0].drops + it[1].drops + it[2].drops == 3);
@@ -93,7 +93,7 @@ TEST(p13_a_child_gets_an_empty_set_back) {
     assert_child_is_well(child);
     for (unsigned i = 0; i < CAPACITY; ++i) { /* the parent is unaffected */
         assert_int_equal(it[i].drops, 0);
-        assert_true(tw_handle_remaining(set, it[i].id) <= 3600 * TW_SECOND + MS); /* rounded up to a tick */
+        assert_true(tw_timer_remaining(set, it[i].id) <= 3600 * TW_SECOND + MS); /* rounded up to a tick */
     }
     tw_runtime_free(rt);
 }
@@ -114,7 +114,7 @@ static void copy_at_gate(UNUSED void *to, UNUSED void *from) { pass(&gate); }
 static atomic_uint copies_dropped;
 static void count_copy(UNUSED void *arg) { atomic_fetch_add(&copies_dropped, 1); }
 
-static struct tw_handles *set_at_gate;
+static struct tw_timers *set_at_gate;
 
 static void *copy_in_start(void *arg) {
     struct probe *it = arg;
@@ -123,13 +123,13 @@ static void *copy_in_start(void *arg) {
     task.arg_size = 1;
     task.copy = copy_at_gate;
     task.drop = count_copy;
-    it->answer = tw_handle_start(set_at_gate, &it->id, &when, &task);
+    it->answer = tw_timer_start(set_at_gate, &it->id, &when, &task);
     return NULL;
 }
 
 static void *drop_in_stop(void *arg) {
     struct probe *it = arg;
-    it->answer = tw_handle_stop(set_at_gate, it->id);
+    it->answer = tw_timer_cancel(set_at_gate, it->id);
     return NULL;
 }
 
@@ -151,11 +151,11 @@ static void child_with_threads_at_the_gate(struct tw_runtime *rt, struct probe *
 TEST(p13_what_ran_on_another_thread_is_neither_gone_on_with_nor_dropped_twice) {
     struct tw_runtime *rt = started_runtime((struct tw_runtime_options){.driver = "sleep"});
     struct probe it[CAPACITY] = {{.rt = rt, .inside = callback_at_gate}, {.rt = rt}, {.rt = rt}};
-    set_at_gate = new_set(rt, (struct tw_handles_options){.capacity = CAPACITY, .storage = 1});
+    set_at_gate = new_set(rt, (struct tw_timers_options){.capacity = CAPACITY, .storage = 1});
     const struct tw_task dropped_slowly = {.fn = note_fire, .arg = &it[1], .drop = drop_at_gate};
     const struct tw_when later = {.due_ns = 3600 * TW_SECOND};
     pthread_t threads[2];
-    assert_int_equal(tw_handle_start(set_at_gate, &it[1].id, &later, &dropped_slowly), 0);
+    assert_int_equal(tw_timer_start(set_at_gate, &it[1].id, &later, &dropped_slowly), 0);
     start_after(set_at_gate, &it[0], 0);
     assert_int_equal(pthread_create(&threads[0], NULL, drop_in_stop, &it[1]), 0);
     assert_int_equal(pthread_create(&threads[1], NULL, copy_in_start, &it[2]), 0);
@@ -188,7 +188,7 @@ static atomic_uint sets_made;
 static void *make_and_free_sets(UNUSED void *arg) {
     while (!atomic_load(&forks_are_over)) {
         struct tw_runtime *rt = virtual_runtime();
-        new_set(rt, (struct tw_handles_options){.capacity = LARGE});
+        new_set(rt, (struct tw_timers_options){.capacity = LARGE});
         tw_runtime_free(rt);
         atomic_fetch_add(&sets_made, 1);
     }
@@ -207,7 +207,7 @@ TEST(p13_a_child_makes_sets_though_another_thread_was_making_one) {
         if (child == 0) {
             alarm(60);
             struct tw_runtime *rt = new_runtime((struct tw_runtime_options){.driver = "sleep"});
-            expect(is_as_new(rt, new_set(rt, (struct tw_handles_options){.capacity = CAPACITY})));
+            expect(is_as_new(rt, new_set(rt, (struct tw_timers_options){.capacity = CAPACITY})));
             leave(0);
         }
         assert_child_is_well(child);
@@ -219,7 +219,7 @@ TEST(p13_a_child_makes_sets_though_another_thread_was_making_one) {
 static void visit_at_gate(UNUSED tw_handle id, UNUSED void *arg, UNUSED void *visit_arg) { pass(&gate); }
 
 static void *drain_at_gate(void *drained) {
-    *(int64_t *)drained = tw_handles_drain(set_at_gate, visit_at_gate, NULL);
+    *(int64_t *)drained = tw_timers_cancel_all(set_at_gate, visit_at_gate, NULL);
     return NULL;
 }
 
@@ -242,7 +242,7 @@ TEST(p13_what_a_drain_visits_on_another_thread_is_not_dropped) {
         int64_t drained = 0;
         pthread_t thread;
         shut(&gate);
-        set_at_gate = new_set(rt, (struct tw_handles_options){.workers = with_workers ? pool : NULL});
+        set_at_gate = new_set(rt, (struct tw_timers_options){.workers = with_workers ? pool : NULL});
         start_after(set_at_gate, &it, 3600 * TW_SECOND);
         assert_int_equal(pthread_create(&thread, NULL, drain_at_gate, &drained), 0);
         wait_for(gate.inside == 1);
@@ -252,13 +252,13 @@ TEST(p13_what_a_drain_visits_on_another_thread_is_not_dropped) {
         pthread_join(thread, NULL);
         assert_int_equal(drained, 1);
         assert_int_equal(it.drops, 1);
-        assert_int_equal(tw_handles_free(set_at_gate), 0);
+        assert_int_equal(tw_timers_free(set_at_gate), 0);
     }
     tw_runtime_free(rt);
 }
 
 static void *free_set_at_gate(void *result) {
-    *(int *)result = tw_handles_free(set_at_gate);
+    *(int *)result = tw_timers_free(set_at_gate);
     return NULL;
 }
 
@@ -267,11 +267,11 @@ static void child_uses_the_set(struct tw_runtime *rt) {
     tw_handle id;
     alarm(60);
     expect(tw_runtime_after_fork(rt) == 0);
-    expect(tw_handles_count(set_at_gate) == 0);
-    expect(tw_handle_after(set_at_gate, &id, TW_SECOND, note_fire, NULL) == 0);
+    expect(tw_timers_count(set_at_gate) == 0);
+    expect(tw_timer_after(set_at_gate, &id, TW_SECOND, note_fire, NULL) == 0);
     for (unsigned i = 0; i < 130; ++i)
-        expect(tw_handles_drain(set_at_gate, NULL, NULL) == (i == 0));
-    expect(tw_handles_free(set_at_gate) == 0);
+        expect(tw_timers_cancel_all(set_at_gate, NULL, NULL) == (i == 0));
+    expect(tw_timers_free(set_at_gate) == 0);
     expect(tw_runtime_free(rt) == 0);
     leave(0);
 }
@@ -282,7 +282,7 @@ TEST(p13_a_child_can_use_a_set_that_another_thread_was_freeing) {
     pthread_t thread;
     int freed = 99;
     shut(&gate);
-    set_at_gate = new_set(rt, (struct tw_handles_options){0});
+    set_at_gate = new_set(rt, (struct tw_timers_options){0});
     start_after(set_at_gate, &idle, 3600 * TW_SECOND);
     start_after(set_at_gate, &running, 0);
     wait_for(gate.inside == 1);
@@ -305,7 +305,7 @@ enum { CROWD = 2000, ROUNDS = SLOW ? 50 : 300 };
 
 static struct probe crowd[CROWD];
 
-static void start_crowd(struct tw_runtime *rt, struct tw_handles *set, int64_t most_ms) {
+static void start_crowd(struct tw_runtime *rt, struct tw_timers *set, int64_t most_ms) {
     uint64_t seed = 5;
     for (unsigned i = 0; i < CROWD; ++i) {
         crowd[i] = (struct probe){.rt = rt};
@@ -314,20 +314,20 @@ static void start_crowd(struct tw_runtime *rt, struct tw_handles *set, int64_t m
 }
 
 /* Runs in the child. Each argument was dropped once, here or before the fork, and the wheel is as new. */
-static void go_on_in_child(struct tw_runtime *rt, struct tw_handles *set) {
+static void go_on_in_child(struct tw_runtime *rt, struct tw_timers *set) {
     struct probe it[100];
     expect(tw_runtime_after_fork(rt) == 0);
-    expect(tw_handles_count(set) == 0 && tw_runtime_count(rt) == 0);
+    expect(tw_timers_count(set) == 0 && tw_runtime_count(rt) == 0);
     for (unsigned i = 0; i < CROWD; ++i)
         expect(crowd[i].drops == 1);
     for (unsigned i = 0; i < COUNT_OF(it); ++i) {
         it[i] = (struct probe){.rt = rt};
         start_after(set, &it[i], (1 + i) * MS);
         if (i % 2)
-            expect(tw_handle_postpone(set, it[i].id, 2 * TW_SECOND) == 0);
+            expect(tw_timer_postpone(set, it[i].id, 2 * TW_SECOND) == 0);
     }
     expect(tw_runtime_advance(rt, TW_SECOND) == 0);
-    expect(tw_handles_count(set) == COUNT_OF(it) / 2);
+    expect(tw_timers_count(set) == COUNT_OF(it) / 2);
     expect(tw_runtime_advance(rt, TW_SECOND) == 0);
     for (unsigned i = 0; i < COUNT_OF(it); ++i)
         expect(it[i].fires == 1 && it[i].drops == 1);
@@ -349,11 +349,11 @@ static void fork_in_its_turn(UNUSED struct probe *it) {
  * of them does after so many others. */
 static void fork_in_crowd(bool in_node, unsigned fires_before) {
     struct tw_runtime *rt = virtual_runtime();
-    struct tw_handles *set = new_set(rt, (struct tw_handles_options){0});
+    struct tw_timers *set = new_set(rt, (struct tw_timers_options){0});
     struct tw_node node;
     start_crowd(rt, set, 50);
     for (unsigned i = CROWD; i-- != 0;) {
-        assert_int_equal(tw_handle_postpone(set, crowd[i].id, 60 * MS), 0);
+        assert_int_equal(tw_timer_postpone(set, crowd[i].id, 60 * MS), 0);
         crowd[i].inside = in_node ? NULL : fork_in_its_turn;
     }
     fires_before_fork = fires_before;
@@ -387,7 +387,7 @@ static void *fire_all_of(UNUSED void *arg) {
     while (atomic_fetch_add(&rounds, 1) < ROUNDS) {
         start_crowd(driven, set_at_gate, 50);
         for (unsigned k = CROWD; k-- != 0;)
-            (void)tw_handle_postpone(set_at_gate, crowd[k].id, 60 * MS);
+            (void)tw_timer_postpone(set_at_gate, crowd[k].id, 60 * MS);
         (void)tw_runtime_advance(driven, 60 * MS);
     }
     return NULL;
@@ -398,7 +398,7 @@ TEST(p13_forks_while_another_thread_sorts_sweeps_and_fires) {
     pthread_t thread;
     unsigned forks = 0;
     driven = virtual_runtime();
-    set_at_gate = new_set(driven, (struct tw_handles_options){.capacity = CROWD});
+    set_at_gate = new_set(driven, (struct tw_timers_options){.capacity = CROWD});
     assert_int_equal(pthread_create(&thread, NULL, fire_all_of, NULL), 0);
     wait_for(atomic_load(&rounds) > 0); /* it is up, and does not use the heap */
     for (; atomic_load(&rounds) < ROUNDS; ++forks) {
@@ -406,7 +406,7 @@ TEST(p13_forks_while_another_thread_sorts_sweeps_and_fires) {
         if (child == 0) {
             alarm(60);
             expect(tw_runtime_after_fork(driven) == 0);
-            expect(tw_handles_count(set_at_gate) == 0);
+            expect(tw_timers_count(set_at_gate) == 0);
             expect(tw_runtime_free(driven) == 0);
             leave(0);
         }
@@ -414,6 +414,6 @@ TEST(p13_forks_while_another_thread_sorts_sweeps_and_fires) {
     }
     pthread_join(thread, NULL);
     assert_true(forks > 0);
-    assert_int_equal(tw_handles_count(set_at_gate), 0);
+    assert_int_equal(tw_timers_count(set_at_gate), 0);
     tw_runtime_free(driven);
 }

@@ -5,7 +5,7 @@
 
 static void wait_at_gate(UNUSED struct probe *timer) { pass(&gate); }
 
-static struct tw_handles *set_on(struct tw_workers_options of_pool, struct tw_handles_options options) {
+static struct tw_timers *set_on(struct tw_workers_options of_pool, struct tw_timers_options options) {
     shut(&gate);
     rt = new_runtime(by_hand);
     options.workers = pool = new_pool(rt, of_pool);
@@ -13,7 +13,7 @@ static struct tw_handles *set_on(struct tw_workers_options of_pool, struct tw_ha
 }
 
 /* Afterwards the only worker is in the callback, which waits at the gate. */
-static void hold_the_worker(struct tw_handles *set, struct probe *timer) {
+static void hold_the_worker(struct tw_timers *set, struct probe *timer) {
     timer->inside = wait_at_gate;
     start_after(set, timer, MS);
     assert_ok(tw_runtime_advance(rt, MS));
@@ -36,10 +36,11 @@ TEST(runs_of_one_timer_meet_only_if_the_set_is_concurrent) {
     for (int concurrent = 0; concurrent < 2; ++concurrent) {
         struct probe it = {.fires = 0}, other = {.fires = 0};
         const struct tw_task meets = {.fn = meet_at_gate, .arg = &it};
-        struct tw_handles *set = set_on((struct tw_workers_options){.threads = 2},
-                                        (struct tw_handles_options){.concurrent = concurrent});
-        assert_ok(tw_handle_start(set, &it.id, &(struct tw_when){.due_ns = MS, .period_ns = MS, .fires = 2},
-                                  &meets));
+        struct tw_timers *set = set_on((struct tw_workers_options){.threads = 2},
+                                       (struct tw_timers_options){.concurrent = concurrent});
+        assert_ok(tw_timer_start(
+            set, &it.id, &(struct tw_when){.due_ns = MS, .period_ns = MS, .missed = TW_BURST, .fires = 2},
+            &meets));
         assert_ok(tw_runtime_advance(rt, 2 * MS));
         start_after(set, &other, 0);
         assert_ok(tw_runtime_advance(rt, 0));
@@ -75,10 +76,10 @@ static void let_the_worker_go(UNUSED tw_handle id, void *arg, UNUSED void *drain
 TEST(a_drain_visits_timers_whose_fires_a_worker_takes_meanwhile) {
     for (int discards = 0; discards < 2; ++discards) {
         struct probe busy = {.fires = 0}, its[3] = {{.fires = 0}};
-        struct tw_handles *of_busy = set_on(
+        struct tw_timers *of_busy = set_on(
             (struct tw_workers_options){.threads = 1, .at_stop = discards ? TW_STOP_DISCARD : TW_STOP_DRAIN},
-            (struct tw_handles_options){0});
-        struct tw_handles *set = new_set(rt, (struct tw_handles_options){.workers = pool});
+            (struct tw_timers_options){0});
+        struct tw_timers *set = new_set(rt, (struct tw_timers_options){.workers = pool});
         struct probe stopper = {.rt = rt, .inside = stop_runtime};
         hold_the_worker(of_busy, &busy);
         start_after(set, &its[0], TW_SECOND);
@@ -88,26 +89,26 @@ TEST(a_drain_visits_timers_whose_fires_a_worker_takes_meanwhile) {
         assert_int_equal(stats_of(pool).waiting, 3);
         visits = 0;
         if (discards)
-            start_after(new_set(rt, (struct tw_handles_options){0}), &stopper, MS);
-        assert_int_equal(tw_handles_drain(set, let_the_worker_go, NULL), 3);
+            start_after(new_set(rt, (struct tw_timers_options){0}), &stopper, MS);
+        assert_int_equal(tw_timers_cancel_all(set, let_the_worker_go, NULL), 3);
         assert_int_equal(visits, 3);
         assert_int_equal(stats_of(pool).discarded, discards ? 3 : 0);
         for (unsigned i = 0; i < COUNT_OF(its); ++i)
             assert_true(its[i].fires == 0 && its[i].drops == 1);
-        assert_int_equal(tw_handles_count(set), 0);
+        assert_int_equal(tw_timers_count(set), 0);
         tw_runtime_free(rt);
     }
 }
 
 TEST(a_fire_that_a_stop_discards_ends_a_one_shot_timer_and_no_periodic_one) {
     struct probe busy = {.fires = 0}, once = {.fires = 0}, often = {.fires = 0};
-    struct tw_handles *set = set_on((struct tw_workers_options){.threads = 1, .at_stop = TW_STOP_DISCARD},
-                                    (struct tw_handles_options){0});
+    struct tw_timers *set = set_on((struct tw_workers_options){.threads = 1, .at_stop = TW_STOP_DISCARD},
+                                   (struct tw_timers_options){0});
     struct probe stopper = {.rt = rt, .inside = stop_runtime, .answer = 99};
     hold_the_worker(set, &busy);
     start_after(set, &once, MS);
     start_every(set, &often, MS);
-    start_after(new_set(rt, (struct tw_handles_options){0}), &stopper, 3 * MS);
+    start_after(new_set(rt, (struct tw_timers_options){0}), &stopper, 3 * MS);
     assert_ok(tw_runtime_advance(rt, 3 * MS));
     assert_int_equal(stopper.answer, 0);
     atomic_store(&gate.open, true);
@@ -115,8 +116,8 @@ TEST(a_fire_that_a_stop_discards_ends_a_one_shot_timer_and_no_periodic_one) {
     assert_int_equal(stats_of(pool).discarded, 3);
     assert_true(once.fires == 0 && once.drops == 1);
     assert_true(often.fires == 0 && often.drops == 0);
-    assert_int_equal(tw_handles_count(set), 1);
-    assert_int_equal(tw_handle_stop(set, often.id), 1);
+    assert_int_equal(tw_timers_count(set), 1);
+    assert_int_equal(tw_timer_cancel(set, often.id), 1);
     assert_int_equal(often.drops, 1);
     tw_runtime_free(rt);
 }
@@ -125,7 +126,7 @@ TEST(a_fire_that_a_stop_discards_ends_a_one_shot_timer_and_no_periodic_one) {
 
 static int64_t free_other_set(UNUSED int64_t due_ns, void *arg) {
     struct probe *timer = arg;
-    timer->answer = tw_handles_free(timer->other->set);
+    timer->answer = tw_timers_free(timer->other->set);
     return TW_NO_DEADLINE;
 }
 
@@ -135,14 +136,14 @@ TEST(the_schedule_of_a_refused_fire_may_free_another_set_whose_timer_has_just_fi
     struct probe refused = {.other = &plain, .answer = 99};
     struct tw_task task = task_of(&refused);
     const struct tw_when soon = {.due_ns = MS};
-    struct tw_handles *set =
+    struct tw_timers *set =
         set_on((struct tw_workers_options){.threads = 1, .queue = 1, .when_full = TW_FULL_REJECT},
-               (struct tw_handles_options){0});
+               (struct tw_timers_options){0});
     hold_the_worker(set, &busy);
     start_after(set, &waiting, MS);
-    start_after(new_set(rt, (struct tw_handles_options){0}), &plain, MS);
+    start_after(new_set(rt, (struct tw_timers_options){0}), &plain, MS);
     task.next = free_other_set;
-    assert_int_equal(tw_handle_start(set, &refused.id, &soon, &task), 0);
+    assert_int_equal(tw_timer_start(set, &refused.id, &soon, &task), 0);
     assert_ok(tw_runtime_advance(rt, MS));
     assert_int_equal(stats_of(pool).rejected, 1);
     assert_int_equal(plain.fires, 1);

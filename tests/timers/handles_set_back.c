@@ -80,9 +80,9 @@ static void *set_to_and_fro(UNUSED void *arg) {
     return NULL;
 }
 
-static void keep_all(struct tw_handles_options options) {
+static void keep_all(struct tw_timers_options options) {
     static struct on_grid timers[TIMERS];
-    struct tw_handles *const set = new_set(rt, options);
+    struct tw_timers *const set = new_set(rt, options);
     for (int i = 0; i < TIMERS; ++i) {
         struct on_grid *const it = &timers[i];
         memset(it, 0, sizeof *it);
@@ -92,31 +92,31 @@ static void keep_all(struct tw_handles_options options) {
                                      .absolute = 1,
                                      .period_ns = it->period,
                                      /* a late fire of TW_DELAY would leave the grid */
-                                     .missed = (enum tw_missed)(i % 2)};
+                                     .missed = i % 2 == 0 ? TW_BURST : TW_COALESCE};
         const struct tw_task task = {.fn = check_grid, .arg = it, .drop = count_drop};
-        assert_int_equal(tw_handle_start(set, &it->id, &when, &task), 0);
+        assert_int_equal(tw_timer_start(set, &it->id, &when, &task), 0);
     }
     drive_beside(set_to_and_fro, 50 * US);
-    assert_int_equal(tw_handles_count(set), TIMERS);
+    assert_int_equal(tw_timers_count(set), TIMERS);
     for (int i = 0; i < TIMERS; ++i) {
         assert_true(timers[i].fires > 0);
         assert_int_equal(timers[i].drops, 0);
         assert_int_equal(timers[i].off_grid, 0);
-        assert_int_equal(tw_handle_stop_wait(set, timers[i].id), 1);
+        assert_int_equal(tw_timer_cancel_wait(set, timers[i].id), 1);
         assert_int_equal(timers[i].drops, 1);
     }
     assert_int_equal(tw_runtime_count(rt), 0);
-    assert_int_equal(tw_handles_free(set), 0);
+    assert_int_equal(tw_timers_free(set), 0);
 }
 
 FIXTURE(at_noon, gone);
 
-TEST(p4_no_timer_is_lost_while_the_wall_clock_is_set_back) { keep_all((struct tw_handles_options){0}); }
+TEST(p4_no_timer_is_lost_while_the_wall_clock_is_set_back) { keep_all((struct tw_timers_options){0}); }
 
 TEST(p4_no_timer_on_workers_is_lost_while_the_wall_clock_is_set_back) {
     struct tw_workers *workers = NULL;
     assert_int_equal(tw_workers_new(&workers, rt, &(struct tw_workers_options){.threads = 2}), 0);
-    keep_all((struct tw_handles_options){.workers = workers});
+    keep_all((struct tw_timers_options){.workers = workers});
     assert_int_equal(tw_workers_free(workers), 0);
 }
 
@@ -155,7 +155,7 @@ TEST(p1_what_is_armed_after_the_clock_was_set_back_does_not_fire_by_the_former_r
 
 /* Nothing was due yet, so no reading has counted. */
 TEST(p1_a_reading_from_when_the_set_was_made_may_be_withdrawn) {
-    struct tw_handles *const set = new_set(rt, (struct tw_handles_options){0});
+    struct tw_timers *const set = new_set(rt, (struct tw_timers_options){0});
     struct probe it = {.rt = rt};
     assert_ok(tw_runtime_set_wall(rt, NOON - 3600 * TW_SECOND));
     start(set, &it, (struct tw_when){.due_ns = NOON - 3590 * TW_SECOND, .absolute = 1});
@@ -191,11 +191,11 @@ static void check_reading(const struct tw_event *event, void *arg) {
     } while (0)
 
 /* The clock has been set back: the next call finds it out, whichever it is. */
-static void assert_calls_take_no_time(struct tw_handles *set, int64_t reading) {
+static void assert_calls_take_no_time(struct tw_timers *set, int64_t reading) {
     struct tw_node node;
     assert_ok(tw_node_init(&node, nothing, NULL));
     assert_takes_no_time(tw_runtime_set_wall(rt, reading));
-    assert_takes_no_time(tw_handle_move(set, many[0].id, many[0].deadline - reading));
+    assert_takes_no_time(tw_timer_move(set, many[0].id, many[0].deadline - reading));
     assert_takes_no_time(tw_runtime_at(rt, &node, reading + TW_SECOND));
     assert_takes_no_time(tw_runtime_cancel(rt, &node));
     assert_takes_no_time(tw_runtime_leap(rt, 0));
@@ -212,7 +212,7 @@ static unsigned count_fired(void) {
 
 /* The first of them is the last to fire. */
 TEST(p12_many_timers_follow_a_clock_that_is_set_back_and_no_call_takes_long) {
-    struct tw_handles *const set = new_set(rt, (struct tw_handles_options){0});
+    struct tw_timers *const set = new_set(rt, (struct tw_timers_options){0});
     uint64_t seed = 12;
     memset(many, 0, sizeof many);
     off_time = 0;
@@ -221,7 +221,7 @@ TEST(p12_many_timers_follow_a_clock_that_is_set_back_and_no_call_takes_long) {
         const struct tw_task task = {.fn = check_reading, .arg = it};
         it->deadline = NOON + (i == 0 ? 4000 * TW_SECOND : (int64_t)random_below(&seed, 2000000) * MS);
         const struct tw_when when = {.due_ns = it->deadline, .absolute = 1};
-        assert_int_equal(tw_handle_start(set, &it->id, &when, &task), 0);
+        assert_int_equal(tw_timer_start(set, &it->id, &when, &task), 0);
     }
     assert_ok(tw_runtime_advance(rt, 1000 * TW_SECOND));
     const unsigned fired = count_fired();

@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include <tickwheel/handle.h>
+#include <tickwheel/timers.h>
 #include <tickwheel/workers.h>
 
 #define MS TW_MILLISECOND
@@ -14,7 +14,7 @@
 /* The argument of a timer. */
 struct probe {
     tw_handle id;
-    struct tw_handles *set;
+    struct tw_timers *set;
     atomic_uint fires, drops;
     int64_t due_ns; /* of the last fire, from its event */
     uint64_t overruns;
@@ -42,33 +42,33 @@ static inline struct tw_task task_of(struct probe *it) {
 }
 
 /* Every call that takes a handle refuses it. */
-static inline void assert_refused(struct tw_handles *set, tw_handle id, int error) {
-    assert_int_equal(tw_handle_stop(set, id), error);
-    assert_int_equal(tw_handle_stop_wait(set, id), error);
-    assert_int_equal(tw_handle_move(set, id, 0), error);
-    assert_int_equal(tw_handle_postpone(set, id, TW_SECOND), error);
-    assert_int_equal(tw_handle_again(set, id), error);
-    assert_int_equal(tw_handle_remaining(set, id), TW_NO_DEADLINE);
+static inline void assert_refused(struct tw_timers *set, tw_handle id, int error) {
+    assert_int_equal(tw_timer_cancel(set, id), error);
+    assert_int_equal(tw_timer_cancel_wait(set, id), error);
+    assert_int_equal(tw_timer_move(set, id, 0), error);
+    assert_int_equal(tw_timer_postpone(set, id, TW_SECOND), error);
+    assert_int_equal(tw_timer_again(set, id), error);
+    assert_int_equal(tw_timer_remaining(set, id), TW_NO_DEADLINE);
 }
 
-static inline struct tw_handles *new_set(struct tw_runtime *rt, struct tw_handles_options options) {
-    struct tw_handles *set = NULL;
-    assert_int_equal(tw_handles_new(&set, rt, &options), 0);
+static inline struct tw_timers *new_set(struct tw_runtime *rt, struct tw_timers_options options) {
+    struct tw_timers *set = NULL;
+    assert_int_equal(tw_timers_new(&set, rt, &options), 0);
     return set;
 }
 
-static inline void start(struct tw_handles *set, struct probe *it, struct tw_when when) {
+static inline void start(struct tw_timers *set, struct probe *it, struct tw_when when) {
     const struct tw_task task = task_of(it);
     it->set = set;
-    assert_int_equal(tw_handle_start(set, &it->id, &when, &task), 0);
+    assert_int_equal(tw_timer_start(set, &it->id, &when, &task), 0);
 }
 
-static inline void start_after(struct tw_handles *set, struct probe *it, int64_t delay_ns) {
+static inline void start_after(struct tw_timers *set, struct probe *it, int64_t delay_ns) {
     start(set, it, (struct tw_when){.due_ns = delay_ns});
 }
 
-static inline void start_every(struct tw_handles *set, struct probe *it, int64_t period_ns) {
-    start(set, it, (struct tw_when){.due_ns = period_ns, .period_ns = period_ns});
+static inline void start_every(struct tw_timers *set, struct probe *it, int64_t period_ns) {
+    start(set, it, (struct tw_when){.due_ns = period_ns, .period_ns = period_ns, .missed = TW_BURST});
 }
 
 #endif

@@ -16,7 +16,7 @@ static struct tw_stats stats_of(struct tw_runtime *rt) {
     return stats;
 }
 
-static void start_all(struct tw_handles *set) {
+static void start_all(struct tw_timers *set) {
     memset(&last, 0, sizeof last);
     memset(gone, 0, sizeof gone);
     for (unsigned i = 0; i < GONE; ++i)
@@ -24,20 +24,20 @@ static void start_all(struct tw_handles *set) {
     start_after(set, &last, until);
 }
 
-static bool stop_one(struct tw_handles *set, struct probe *it) { return tw_handle_stop(set, it->id) == 1; }
-static bool move_one(struct tw_handles *set, struct probe *it) {
-    return tw_handle_move(set, it->id, 3600 * TW_SECOND) == 0;
+static bool stop_one(struct tw_timers *set, struct probe *it) { return tw_timer_cancel(set, it->id) == 1; }
+static bool move_one(struct tw_timers *set, struct probe *it) {
+    return tw_timer_move(set, it->id, 3600 * TW_SECOND) == 0;
 }
-static bool postpone_one(struct tw_handles *set, struct probe *it) {
-    return tw_handle_postpone(set, it->id, 3600 * TW_SECOND) == 0;
+static bool postpone_one(struct tw_timers *set, struct probe *it) {
+    return tw_timer_postpone(set, it->id, 3600 * TW_SECOND) == 0;
 }
 
-typedef bool let_go(struct tw_handles *set, struct probe *it);
+typedef bool let_go(struct tw_timers *set, struct probe *it);
 
 static let_go *const ways_to_go[] = {stop_one, move_one, postpone_one};
 
 /* Returns false if one of them had fired already. */
-static bool let_all_go(struct tw_handles *set, let_go *way) {
+static bool let_all_go(struct tw_timers *set, let_go *way) {
     for (unsigned i = 0; i < GONE; ++i)
         if (!way(set, &gone[i]))
             return false;
@@ -45,11 +45,11 @@ static bool let_all_go(struct tw_handles *set, let_go *way) {
 }
 
 /* Returns false if this thread was held up for so long that the scene shows nothing. */
-typedef bool scene(struct tw_runtime *rt, struct tw_handles *set, let_go *way);
+typedef bool scene(struct tw_runtime *rt, struct tw_timers *set, let_go *way);
 
 static bool play(scene *shown, struct tw_runtime_options options, let_go *way) {
     struct tw_runtime *rt = new_runtime(options);
-    const bool has_shown = shown(rt, new_set(rt, (struct tw_handles_options){0}), way);
+    const bool has_shown = shown(rt, new_set(rt, (struct tw_timers_options){0}), way);
     tw_runtime_free(rt);
     return has_shown;
 }
@@ -67,7 +67,7 @@ static void assert_few_wake_ups(scene *shown) {
         }
 }
 
-static bool go_before_it_sleeps(struct tw_runtime *rt, struct tw_handles *set, let_go *way) {
+static bool go_before_it_sleeps(struct tw_runtime *rt, struct tw_timers *set, let_go *way) {
     start_all(set);
     assert_true(let_all_go(set, way));
     assert_ok(tw_runtime_start(rt));
@@ -79,7 +79,7 @@ static bool go_before_it_sleeps(struct tw_runtime *rt, struct tw_handles *set, l
 TEST(p9_timers_that_went_before_the_thread_slept_do_not_wake_it) { assert_few_wake_ups(go_before_it_sleeps); }
 
 /* The thread sleeps until the first of them, and that one wake-up is not taken back. */
-static bool go_while_it_sleeps(struct tw_runtime *rt, struct tw_handles *set, let_go *way) {
+static bool go_while_it_sleeps(struct tw_runtime *rt, struct tw_timers *set, let_go *way) {
     static struct probe far;
     const int64_t first_due = tw_runtime_now(rt) + first;
     start_after(set, &far, 3600 * TW_SECOND);

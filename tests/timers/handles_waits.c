@@ -16,7 +16,7 @@ static void wait_at_gate(UNUSED struct probe *probe) { pass(&gate); }
 /* The timer, set or runtime that the main thread is about to end. */
 static struct {
     struct tw_runtime *rt;
-    struct tw_handles *set;
+    struct tw_timers *set;
     tw_handle id;
     size_t armed;
 } ended;
@@ -24,7 +24,7 @@ static struct {
 /* Opens the gate when the main thread has begun to end it (its handle is stale, or its node is
  * off the wheel), and late enough for a call that does not wait to have returned. */
 static void *open_gate_later(UNUSED void *arg) {
-    wait_for(tw_handle_remaining(ended.set, ended.id) == TW_NO_DEADLINE ||
+    wait_for(tw_timer_remaining(ended.set, ended.id) == TW_NO_DEADLINE ||
              tw_runtime_count(ended.rt) < ended.armed);
     for (unsigned i = 0; i < 30; ++i)
         doze();
@@ -33,8 +33,8 @@ static void *open_gate_later(UNUSED void *arg) {
 }
 
 /* Starts a timer whose callback runs until the gate is opened. */
-static struct tw_handles *start_at_gate(struct tw_runtime *rt, struct probe *probe, bool is_periodic) {
-    struct tw_handles *set = new_set(rt, (struct tw_handles_options){0});
+static struct tw_timers *start_at_gate(struct tw_runtime *rt, struct probe *probe, bool is_periodic) {
+    struct tw_timers *set = new_set(rt, (struct tw_timers_options){0});
     shut(&gate);
     probe->inside = wait_at_gate;
     (is_periodic ? start_every : start_after)(set, probe, MS);
@@ -42,7 +42,7 @@ static struct tw_handles *start_at_gate(struct tw_runtime *rt, struct probe *pro
     return set;
 }
 
-static pthread_t opened_later(struct tw_handles *set, const struct probe *probe) {
+static pthread_t opened_later(struct tw_timers *set, const struct probe *probe) {
     pthread_t thread;
     ended.rt = probe->rt;
     ended.set = set;
@@ -57,16 +57,16 @@ TEST(stop_does_not_wait_and_stop_wait_does) {
         for (int is_stopped_first = 0; is_stopped_first < 2; ++is_stopped_first) {
             struct tw_runtime *rt = started_runtime((struct tw_runtime_options){.driver = "sleep"});
             struct probe probe = {.rt = rt};
-            struct tw_handles *set = start_at_gate(rt, &probe, is_periodic);
+            struct tw_timers *set = start_at_gate(rt, &probe, is_periodic);
             if (is_stopped_first) {
-                assert_int_equal(tw_handle_stop(set, probe.id), is_periodic);
+                assert_int_equal(tw_timer_cancel(set, probe.id), is_periodic);
                 assert_int_equal(probe.fires + probe.drops, 0); /* the callback is at the gate */
             }
             const pthread_t thread = opened_later(set, &probe);
-            assert_int_equal(tw_handle_stop_wait(set, probe.id), is_stopped_first ? -ESTALE : is_periodic);
+            assert_int_equal(tw_timer_cancel_wait(set, probe.id), is_stopped_first ? -ESTALE : is_periodic);
             assert_int_equal(probe.fires, 1);
             assert_int_equal(probe.drops, 1);
-            assert_int_equal(tw_handles_count(set), 0);
+            assert_int_equal(tw_timers_count(set), 0);
             pthread_join(thread, NULL);
             tw_runtime_free(rt);
         }
@@ -76,12 +76,12 @@ TEST(freeing_a_set_waits_for_the_callback_that_runs) {
     for (int is_stopped_first = 0; is_stopped_first < 2; ++is_stopped_first) {
         struct tw_runtime *rt = started_runtime((struct tw_runtime_options){.driver = "epoll"});
         struct probe probe = {.rt = rt}, idle = {.rt = rt};
-        struct tw_handles *set = start_at_gate(rt, &probe, true);
+        struct tw_timers *set = start_at_gate(rt, &probe, true);
         start_after(set, &idle, 3600 * TW_SECOND);
         if (is_stopped_first)
-            assert_int_equal(tw_handle_stop(set, probe.id), 1);
+            assert_int_equal(tw_timer_cancel(set, probe.id), 1);
         const pthread_t thread = opened_later(set, &probe);
-        assert_int_equal(tw_handles_free(set), 0);
+        assert_int_equal(tw_timers_free(set), 0);
         assert_int_equal(probe.fires, 1);
         assert_int_equal(probe.drops, 1);
         assert_int_equal(idle.drops, 1);
@@ -99,13 +99,13 @@ static void start_other(struct probe *probe) { start_after(probe->other->set, pr
 
 /* A drain of the set waits for a callback at the gate. It has dropped `marker` before. */
 static struct {
-    struct tw_handles *set;
+    struct tw_timers *set;
     struct probe marker;
     int64_t drained;
 } reused;
 
 static void *drain_reused(UNUSED void *arg) {
-    reused.drained = tw_handles_drain(reused.set, NULL, NULL);
+    reused.drained = tw_timers_cancel_all(reused.set, NULL, NULL);
     return NULL;
 }
 
@@ -125,7 +125,7 @@ static void *drain_meanwhile(UNUSED void *arg) {
 
 TEST(a_drain_does_not_wait_for_a_timer_that_was_started_meanwhile_in_the_memory_of_another) {
     struct tw_runtime *rt = virtual_runtime();
-    struct tw_handles *set = new_set(rt, (struct tw_handles_options){0});
+    struct tw_timers *set = new_set(rt, (struct tw_timers_options){0});
     struct probe later = {.set = set, .inside = wait_at_later_gate};
     struct probe first = {.inside = wait_at_gate}, starter = {.inside = start_other, .other = &later};
     pthread_t thread;
@@ -134,7 +134,7 @@ TEST(a_drain_does_not_wait_for_a_timer_that_was_started_meanwhile_in_the_memory_
     reused.set = set;
     start_after(set, &reused.marker, TW_SECOND);
     start_after(set, &first, MS);
-    start_after(new_set(rt, (struct tw_handles_options){0}), &starter, MS);
+    start_after(new_set(rt, (struct tw_timers_options){0}), &starter, MS);
     assert_int_equal(pthread_create(&thread, NULL, drain_meanwhile, NULL), 0);
     assert_ok(tw_runtime_advance(rt, MS));
     pthread_join(thread, NULL);
@@ -151,14 +151,14 @@ static void free_against_fires(struct tw_runtime *rt, struct tw_workers *pool) {
     uint64_t seed = 7;
     const int64_t enough = monotonic() + 10 * TW_SECOND;
     for (unsigned round = 0; round < (SLOW ? 1000 : 3000) && (round < 100 || monotonic() < enough); ++round) {
-        struct tw_handles *set = new_set(rt, (struct tw_handles_options){.workers = pool});
+        struct tw_timers *set = new_set(rt, (struct tw_timers_options){.workers = pool});
         memset(probes, 0, sizeof probes);
         for (unsigned i = 0; i < COUNT_OF(probes); ++i)
             (i % 2 == 0 ? start_after : start_every)(set, &probes[i], 50 * TW_MICROSECOND);
         const int64_t end = monotonic() + (int64_t)random_below(&seed, 150) * TW_MICROSECOND;
         while (monotonic() < end) {
         }
-        assert_int_equal(tw_handles_free(set), 0);
+        assert_int_equal(tw_timers_free(set), 0);
         for (unsigned i = 0; i < COUNT_OF(probes); ++i)
             assert_int_equal(probes[i].drops, 1);
     }
@@ -184,16 +184,16 @@ static void drop_at_gate(void *arg) {
 
 TEST(stop_wait_waits_for_drop) {
     struct tw_runtime *rt = started_runtime((struct tw_runtime_options){.driver = "timerfd"});
-    struct tw_handles *set = new_set(rt, (struct tw_handles_options){0});
+    struct tw_timers *set = new_set(rt, (struct tw_timers_options){0});
     struct probe probe = {.rt = rt};
     const struct tw_task task = {.fn = note_fire, .arg = &probe, .drop = drop_at_gate};
     const struct tw_when soon = {.due_ns = MS};
     shut(&gate);
-    assert_int_equal(tw_handle_start(set, &probe.id, &soon, &task), 0);
+    assert_int_equal(tw_timer_start(set, &probe.id, &soon, &task), 0);
     wait_for(gate.inside == 1);
-    assert_int_equal(tw_handles_count(set), 1); /* its argument was not dropped yet */
+    assert_int_equal(tw_timers_count(set), 1); /* its argument was not dropped yet */
     const pthread_t thread = opened_later(set, &probe);
-    assert_int_equal(tw_handle_stop_wait(set, probe.id), -ESTALE);
+    assert_int_equal(tw_timer_cancel_wait(set, probe.id), -ESTALE);
     assert_int_equal(probe.drops, 1);
     pthread_join(thread, NULL);
     tw_runtime_free(rt);
@@ -211,16 +211,16 @@ static void compare_handle(const struct tw_event *event, void *arg) {
 TEST(the_handle_is_stored_before_the_callback_can_run) {
     for (unsigned d = 0; d < thread_drivers_here(); ++d) {
         struct tw_runtime *rt = started_runtime((struct tw_runtime_options){.driver = thread_drivers[d]});
-        struct tw_handles *set = new_set(rt, (struct tw_handles_options){.capacity = 4});
+        struct tw_timers *set = new_set(rt, (struct tw_timers_options){.capacity = 4});
         atomic_store(&strangers, 0);
         for (unsigned i = 0; i < 1000; ++i) {
             struct probe probe = {.rt = rt};
-            assert_int_equal(tw_handle_after(set, &probe.id, 0, compare_handle, &probe), 0);
-            tw_handle_stop_wait(set, probe.id);
+            assert_int_equal(tw_timer_after(set, &probe.id, 0, compare_handle, &probe), 0);
+            tw_timer_cancel_wait(set, probe.id);
             assert_true(probe.fires <= 1);
         }
         struct probe last = {.rt = rt};
-        assert_int_equal(tw_handle_after(set, &last.id, 0, compare_handle, &last), 0);
+        assert_int_equal(tw_timer_after(set, &last.id, 0, compare_handle, &last), 0);
         wait_for(last.fires == 1);
         assert_int_equal(strangers, 0);
         tw_runtime_free(rt);
@@ -228,7 +228,7 @@ TEST(the_handle_is_stored_before_the_callback_can_run) {
 }
 
 static void stop_set_of_other(struct probe *probe) {
-    probe->answer = tw_handle_stop_wait(probe->other->set, probe->other->id);
+    probe->answer = tw_timer_cancel_wait(probe->other->set, probe->other->id);
 }
 
 /* A callback of one runtime stops a timer of another, running runtime. */
@@ -236,10 +236,10 @@ TEST(stop_wait_from_a_callback_of_another_runtime) {
     struct tw_runtime *rts[2] = {started_runtime((struct tw_runtime_options){.driver = "sleep"}),
                                  started_runtime((struct tw_runtime_options){.driver = "epoll"})};
     struct probe at_gate = {.rt = rts[0]};
-    struct tw_handles *set = start_at_gate(rts[0], &at_gate, true);
+    struct tw_timers *set = start_at_gate(rts[0], &at_gate, true);
     struct probe probe = {.rt = rts[1], .inside = stop_set_of_other, .other = &at_gate, .answer = 99};
     const pthread_t thread = opened_later(set, &at_gate);
-    start_after(new_set(rts[1], (struct tw_handles_options){0}), &probe, 0);
+    start_after(new_set(rts[1], (struct tw_timers_options){0}), &probe, 0);
     wait_for(probe.fires == 1);
     assert_int_equal(probe.answer, 1);
     assert_int_equal(at_gate.fires, 1);
@@ -260,22 +260,22 @@ TEST(stop_does_not_wait_for_a_schedule_that_is_asked) {
     const struct tw_workers_options one = {.threads = 1, .queue = 1, .when_full = TW_FULL_REJECT};
     struct tw_workers *pool = NULL;
     struct tw_worker_stats stats = {0};
-    struct tw_job jobs[2];
+    struct tw_work jobs[2];
     assert_int_equal(tw_workers_new(&pool, rt, &one), 0);
     shut(&gate);
     for (unsigned i = 0; i < COUNT_OF(jobs); ++i) {
-        assert_int_equal(tw_job_init(&jobs[i], pool, wait_in_gate, &gate, 0), 0);
+        assert_int_equal(tw_work_init(&jobs[i], pool, wait_in_gate, &gate, 0), 0);
         assert_int_equal(tw_runtime_after(rt, &jobs[i].node, 0), 0);
         wait_for(tw_workers_stats(pool, &stats) == 0 && stats.running + stats.waiting == i + 1);
     }
     struct probe probe = {.rt = rt};
-    struct tw_handles *set = new_set(rt, (struct tw_handles_options){.workers = pool});
+    struct tw_timers *set = new_set(rt, (struct tw_timers_options){.workers = pool});
     const struct tw_when at_once = {0};
     struct tw_task task = task_of(&probe);
     task.next = ask_at_gate;
-    assert_int_equal(tw_handle_start(set, &probe.id, &at_once, &task), 0);
+    assert_int_equal(tw_timer_start(set, &probe.id, &at_once, &task), 0);
     wait_for(gate.inside == 2);
-    assert_int_equal(tw_handle_stop(set, probe.id), 1);
+    assert_int_equal(tw_timer_cancel(set, probe.id), 1);
     assert_int_equal(probe.drops, 0); /* `next` is still in the gate */
     atomic_store(&gate.open, true);
     wait_for(probe.drops == 1);
@@ -285,19 +285,19 @@ TEST(stop_does_not_wait_for_a_schedule_that_is_asked) {
 
 static void *stop_too(void *arg) {
     struct probe *probe = arg;
-    probe->answer = tw_handle_stop_wait(probe->set, probe->id);
+    probe->answer = tw_timer_cancel_wait(probe->set, probe->id);
     return NULL;
 }
 
 TEST(dropped_once_when_several_stop_it_at_once) {
     struct tw_runtime *rt = started_runtime((struct tw_runtime_options){.driver = "sleep"});
-    struct tw_handles *set = new_set(rt, (struct tw_handles_options){0});
+    struct tw_timers *set = new_set(rt, (struct tw_timers_options){0});
     for (unsigned round = 0; round < 300; ++round) {
         struct probe probe = {.rt = rt};
         pthread_t thread;
         start_every(set, &probe, MS);
         assert_int_equal(pthread_create(&thread, NULL, stop_too, &probe), 0);
-        const int mine = tw_handle_stop_wait(set, probe.id);
+        const int mine = tw_timer_cancel_wait(set, probe.id);
         assert_int_equal(probe.drops, 1);
         pthread_join(thread, NULL);
         assert_true((mine == 1 && probe.answer == -ESTALE) || (mine == -ESTALE && probe.answer == 1));
@@ -331,17 +331,17 @@ static void pass_at_once(UNUSED struct probe *probe) {
 
 /* The first run ends only after the stop. So the second and last fire is prevented, whether it
  * is still on the wheel, has just left it or waits for the worker. */
-static int stop_against_the_last_fire(struct tw_handles *set, struct tw_workers *pool, unsigned spins) {
+static int stop_against_the_last_fire(struct tw_timers *set, struct tw_workers *pool, unsigned spins) {
     struct probe probe = {.inside = pass_at_once};
     shut(&gate);
-    start(set, &probe, (struct tw_when){.due_ns = MS, .period_ns = MS, .fires = 2});
+    start(set, &probe, (struct tw_when){.due_ns = MS, .period_ns = MS, .missed = TW_BURST, .fires = 2});
     assert_ok(tw_runtime_advance(by_hand, MS));
     while (atomic_load(&gate.inside) == 0)
         sched_yield();
     const unsigned before = atomic_fetch_add(&round_of_advance, 1);
     for (unsigned i = 0; i < spins; ++i)
         (void)atomic_load(&round_of_advance);
-    const int answer = tw_handle_stop(set, probe.id);
+    const int answer = tw_timer_cancel(set, probe.id);
     atomic_store(&gate.open, true);
     while (atomic_load(&round_of_advance) != before + 2)
         sched_yield();
@@ -359,7 +359,7 @@ TEST(stop_tells_of_a_last_fire_wherever_it_is_on_its_way_to_a_worker) {
     uint64_t seed = 1;
     by_hand = virtual_runtime();
     assert_ok(tw_workers_new(&pool, by_hand, &(struct tw_workers_options){.threads = 1}));
-    struct tw_handles *set = new_set(by_hand, (struct tw_handles_options){.workers = pool});
+    struct tw_timers *set = new_set(by_hand, (struct tw_timers_options){.workers = pool});
     assert_int_equal(pthread_create(&thread, NULL, advance_when_told, NULL), 0);
     for (unsigned round = 0; round < rounds; ++round)
         assert_int_equal(stop_against_the_last_fire(set, pool, (unsigned)random_below(&seed, 600)), 1);

@@ -1,4 +1,4 @@
-/* tw_handles_each: who is visited, and what the visitor may do. */
+/* tw_timers_each: who is visited, and what the visitor may do. */
 #define _GNU_SOURCE
 #include "handles_test.h"
 
@@ -9,13 +9,13 @@
 enum { TIMERS = 200 };
 
 static struct tw_runtime *rt;
-static struct tw_handles *set;
+static struct tw_timers *set;
 static struct probe its[TIMERS];
 static unsigned visits_of[TIMERS];
 
 static int make(UNUSED void **state) {
     rt = virtual_runtime();
-    set = new_set(rt, (struct tw_handles_options){0});
+    set = new_set(rt, (struct tw_timers_options){0});
     memset(its, 0, sizeof its);
     memset(visits_of, 0, sizeof visits_of);
     for (unsigned i = 0; i < TIMERS; ++i)
@@ -30,7 +30,7 @@ static void start_all(void) {
         (i % 3 == 0 ? start_every : start_after)(set, &its[i], (int64_t)(1 + i) * MS);
 }
 
-static int64_t walk(tw_handles_visitor *visitor) { return tw_handles_each(set, visitor, its); }
+static int64_t walk(tw_timers_visitor *visitor) { return tw_timers_each(set, visitor, its); }
 
 /* Every visitor of this file begins with this. */
 static struct probe *note_visit(tw_handle id, void *arg, void *visit_arg) {
@@ -54,13 +54,13 @@ static void only_note(tw_handle id, void *arg, void *visit_arg) { note_visit(id,
 FIXTURE(make, end);
 
 TEST(each_timer_is_visited_once_and_stays) {
-    assert_int_equal(tw_handles_each(set, NULL, NULL), -EINVAL); /* P14 */
-    assert_int_equal(tw_handles_each(NULL, only_note, its), -EINVAL);
+    assert_int_equal(tw_timers_each(set, NULL, NULL), -EINVAL); /* P14 */
+    assert_int_equal(tw_timers_each(NULL, only_note, its), -EINVAL);
     assert_int_equal(walk(only_note), 0);
     start_all();
     assert_int_equal(walk(only_note), TIMERS);
     assert_visited_and_dropped(1, 0);
-    assert_int_equal(tw_handles_count(set), TIMERS);
+    assert_int_equal(tw_timers_count(set), TIMERS);
     assert_ok(tw_runtime_advance(rt, TIMERS * MS));
     for (unsigned i = 0; i < TIMERS; ++i)
         assert_true(i % 3 == 0 ? its[i].fires >= 1 : its[i].fires == 1 && its[i].drops == 1);
@@ -71,25 +71,25 @@ TEST(each_timer_is_visited_once_and_stays) {
 
 static void stop_it(tw_handle id, void *arg, void *visit_arg) {
     struct probe *it = note_visit(id, arg, visit_arg);
-    assert_int_equal((it - its) % 2 ? tw_handle_stop(set, id) : tw_handle_stop_wait(set, id), 1);
-    assert_int_equal(tw_handle_stop(set, id), -ESTALE);
+    assert_int_equal((it - its) % 2 ? tw_timer_cancel(set, id) : tw_timer_cancel_wait(set, id), 1);
+    assert_int_equal(tw_timer_cancel(set, id), -ESTALE);
     assert_int_equal(it->drops, 0); /* not before the visit is over */
-    assert_int_equal(tw_handle_remaining(set, id), TW_NO_DEADLINE);
+    assert_int_equal(tw_timer_remaining(set, id), TW_NO_DEADLINE);
 }
 
 TEST(a_visitor_may_stop_its_timer_which_is_dropped_after_the_visit) {
     start_all();
     assert_int_equal(walk(stop_it), TIMERS);
     assert_visited_and_dropped(1, 1);
-    assert_int_equal(tw_handles_count(set), 0);
+    assert_int_equal(tw_timers_count(set), 0);
     assert_int_equal(tw_runtime_count(rt), 0);
     start_all();
-    assert_int_equal(tw_handles_count(set), TIMERS);
+    assert_int_equal(tw_timers_count(set), TIMERS);
 }
 
 static void move_it(tw_handle id, void *arg, void *visit_arg) {
     const bool is_even = (note_visit(id, arg, visit_arg) - its) % 2 == 0;
-    assert_int_equal(is_even ? tw_handle_move(set, id, 0) : tw_handle_postpone(set, id, TW_SECOND), 0);
+    assert_int_equal(is_even ? tw_timer_move(set, id, 0) : tw_timer_postpone(set, id, TW_SECOND), 0);
 }
 
 TEST(a_visitor_may_move_its_timer) {
@@ -97,7 +97,7 @@ TEST(a_visitor_may_move_its_timer) {
     assert_int_equal(walk(move_it), TIMERS);
     assert_visited_and_dropped(1, 0);
     for (unsigned i = 0; i < TIMERS; ++i)
-        assert_int_equal(tw_handle_remaining(set, its[i].id), i % 2 == 0 ? 0 : TW_SECOND);
+        assert_int_equal(tw_timer_remaining(set, its[i].id), i % 2 == 0 ? 0 : TW_SECOND);
 }
 
 /* A walk ends though each visit starts a timer, and the set grows. */
@@ -119,8 +119,8 @@ TEST(a_visitor_may_start_timers) {
     const int64_t visits = walk(start_another);
     assert_visited_and_dropped(1, 0);
     assert_in_range(visits, TIMERS, COUNT_OF(more));
-    assert_int_equal(tw_handles_count(set), TIMERS + started_meanwhile);
-    assert_int_equal(tw_handles_drain(set, NULL, NULL), TIMERS + started_meanwhile);
+    assert_int_equal(tw_timers_count(set), TIMERS + started_meanwhile);
+    assert_int_equal(tw_timers_cancel_all(set, NULL, NULL), TIMERS + started_meanwhile);
     for (unsigned i = 0; i < started_meanwhile; ++i)
         assert_int_equal(more[i].drops, 1);
 }
@@ -129,9 +129,9 @@ static int64_t drained;
 
 static void drain_all(tw_handle id, void *arg, void *visit_arg) {
     struct probe *it = note_visit(id, arg, visit_arg);
-    drained = tw_handles_drain(set, NULL, NULL);
+    drained = tw_timers_cancel_all(set, NULL, NULL);
     assert_int_equal(it->drops, 0);
-    assert_int_equal(tw_handles_count(set), 1); /* the one that is being visited */
+    assert_int_equal(tw_timers_count(set), 1); /* the one that is being visited */
 }
 
 TEST(a_visitor_may_drain_and_its_timer_is_dropped_after_the_visit) {
@@ -140,13 +140,13 @@ TEST(a_visitor_may_drain_and_its_timer_is_dropped_after_the_visit) {
     assert_int_equal(drained, TIMERS);
     for (unsigned i = 0; i < TIMERS; ++i)
         assert_int_equal(its[i].drops, 1);
-    assert_int_equal(tw_handles_count(set), 0);
+    assert_int_equal(tw_timers_count(set), 0);
 }
 
 static void walk_inside(tw_handle id, void *arg, void *visit_arg) {
     note_visit(id, arg, visit_arg);
     assert_int_equal(walk(only_note), TIMERS);
-    assert_int_equal(tw_handles_free(set), -EBUSY);
+    assert_int_equal(tw_timers_free(set), -EBUSY);
 }
 
 TEST(a_visitor_may_walk_and_must_not_free_the_set) {
@@ -163,7 +163,7 @@ static void let_time_pass(tw_handle id, void *arg, void *visit_arg) {
     assert_true(it->fires > before);
     assert_int_equal(it->drops, 0);
     const bool is_over = (it - its) % 3 != 0;
-    assert_int_equal(tw_handle_move(set, id, MS), is_over ? -EBUSY : 0);
+    assert_int_equal(tw_timer_move(set, id, MS), is_over ? -EBUSY : 0);
 }
 
 TEST(a_timer_that_has_fired_for_the_last_time_is_dropped_after_its_visit) {
@@ -174,7 +174,7 @@ TEST(a_timer_that_has_fired_for_the_last_time_is_dropped_after_its_visit) {
     assert_int_equal(its[1].fires, 1);
     assert_int_equal(its[1].drops, 1);
     assert_int_equal(its[0].drops, 0);
-    assert_int_equal(tw_handles_count(set), 1);
+    assert_int_equal(tw_timers_count(set), 1);
 }
 
 static unsigned walked_in_drop;
@@ -187,8 +187,8 @@ TEST(a_drop_may_walk_and_does_not_visit_its_own_timer) {
     const struct tw_task task = {.fn = note_fire, .arg = &its[0], .drop = walk_from_drop};
     const struct tw_when when = {.due_ns = MS};
     start_after(set, &its[1], TW_SECOND);
-    assert_int_equal(tw_handle_start(set, &its[0].id, &when, &task), 0);
-    assert_int_equal(tw_handle_stop(set, its[0].id), 1);
+    assert_int_equal(tw_timer_start(set, &its[0].id, &when, &task), 0);
+    assert_int_equal(tw_timer_cancel(set, its[0].id), 1);
     assert_int_equal(walked_in_drop, 1);
     assert_int_equal(visits_of[0], 0);
     assert_int_equal(visits_of[1], 1);
@@ -213,13 +213,13 @@ static atomic_bool has_stopped;
 
 static void *stop_and_wait(void *arg) {
     struct probe *it = arg;
-    it->answer = tw_handle_stop_wait(set, it->id);
+    it->answer = tw_timer_cancel_wait(set, it->id);
     atomic_store(&has_stopped, true);
     return NULL;
 }
 
 /* stop_wait promises that the argument has been dropped. */
-static void stop_beside_a_visit(struct tw_handles_options options) {
+static void stop_beside_a_visit(struct tw_timers_options options) {
     pthread_t walker, stopper;
     int64_t visits = 0;
     set = new_set(rt, options);
@@ -229,7 +229,7 @@ static void stop_beside_a_visit(struct tw_handles_options options) {
     assert_int_equal(pthread_create(&walker, NULL, walk_on_thread, &visits), 0);
     wait_for(gate.inside == 1);
     assert_int_equal(pthread_create(&stopper, NULL, stop_and_wait, &its[0]), 0);
-    wait_for(tw_handle_stop(set, its[0].id) ==
+    wait_for(tw_timer_cancel(set, its[0].id) ==
              -ESTALE); /* that of the other thread has come first, or this has */
     assert_int_equal(its[0].drops, 0);
     assert_false(has_stopped);
@@ -239,12 +239,12 @@ static void stop_beside_a_visit(struct tw_handles_options options) {
     pthread_join(walker, NULL);
     assert_int_equal(visits, 1);
     assert_int_equal(its[0].fires, 0);
-    assert_int_equal(tw_handles_count(set), 0);
+    assert_int_equal(tw_timers_count(set), 0);
 }
 
 TEST(stop_wait_waits_for_a_visit_on_another_thread) {
-    struct tw_handles_options options = {.capacity = 3};
-    stop_beside_a_visit((struct tw_handles_options){0});
+    struct tw_timers_options options = {.capacity = 3};
+    stop_beside_a_visit((struct tw_timers_options){0});
     assert_int_equal(tw_workers_new(&options.workers, rt, NULL), 0);
     memset(its, 0, sizeof its);
     memset(visits_of, 0, sizeof visits_of);
@@ -253,7 +253,7 @@ TEST(stop_wait_waits_for_a_visit_on_another_thread) {
 
 /* The record's last fire waits for the worker while the visit goes on, and runs afterwards or meanwhile. */
 TEST(a_worker_runs_a_timer_during_its_visit) {
-    struct tw_handles_options options = {0};
+    struct tw_timers_options options = {0};
     pthread_t walker;
     int64_t visits = 0;
     assert_int_equal(tw_workers_new(&options.workers, rt, NULL), 0);
@@ -264,16 +264,16 @@ TEST(a_worker_runs_a_timer_during_its_visit) {
     wait_for(gate.inside == 1);
     assert_ok(tw_runtime_advance(rt, MS));
     wait_for(its[0].fires == 1);
-    assert_int_equal(tw_handle_stop(set, its[0].id), 0);
+    assert_int_equal(tw_timer_cancel(set, its[0].id), 0);
     assert_int_equal(its[0].drops, 0);
     atomic_store(&gate.open, true);
     pthread_join(walker, NULL);
-    wait_for(tw_handles_count(set) == 0);
+    wait_for(tw_timers_count(set) == 0);
     assert_int_equal(its[0].drops, 1);
 }
 
 static void *drain_on_thread(void *result) {
-    *(int64_t *)result = tw_handles_drain(set, NULL, NULL);
+    *(int64_t *)result = tw_timers_cancel_all(set, NULL, NULL);
     return NULL;
 }
 

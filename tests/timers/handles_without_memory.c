@@ -17,33 +17,33 @@ static void count_fire(UNUSED const struct tw_event *event, UNUSED void *arg) { 
 static void count_drop(UNUSED void *arg) { ++drops; }
 static void count_copy(UNUSED void *to, UNUSED void *from) { ++copies; }
 
-static int open_set(struct tw_runtime *rt, uint32_t capacity, struct tw_handles **set) {
-    const struct tw_handles_options options = {.capacity = capacity, .storage = 8};
-    return tw_handles_new(set, rt, &options);
+static int open_set(struct tw_runtime *rt, uint32_t capacity, struct tw_timers **set) {
+    const struct tw_timers_options options = {.capacity = capacity, .storage = 8};
+    return tw_timers_new(set, rt, &options);
 }
 
-static int start_copied(struct tw_handles *set, tw_handle *id) {
+static int start_copied(struct tw_timers *set, tw_handle *id) {
     static char argument[8];
     const struct tw_when soon = {.due_ns = TW_MILLISECOND};
     const struct tw_task task = {
         .fn = count_fire, .arg = argument, .drop = count_drop, .arg_size = 8, .copy = count_copy};
-    return tw_handle_start(set, id, &soon, &task);
+    return tw_timer_start(set, id, &soon, &task);
 }
 
 /* Asserts that exactly `timers` of them fire and are dropped. */
-static void assert_all_fire(struct tw_runtime *rt, struct tw_handles *set, unsigned timers) {
+static void assert_all_fire(struct tw_runtime *rt, struct tw_timers *set, unsigned timers) {
     fires = drops = 0;
-    assert_int_equal(tw_handles_count(set), timers);
+    assert_int_equal(tw_timers_count(set), timers);
     assert_int_equal(tw_runtime_advance(rt, TW_MILLISECOND), 0);
     assert_int_equal(fires, timers);
     assert_int_equal(drops, timers);
-    assert_int_equal(tw_handles_count(set), 0);
+    assert_int_equal(tw_timers_count(set), 0);
 }
 
 /* The directory of all cells stays with the process once there is one. */
 static int make_directory(UNUSED void **state) {
     struct tw_runtime *rt = runtime_on("manual");
-    struct tw_handles *set;
+    struct tw_timers *set;
     assert_int_equal(open_set(rt, 1, &set), 0);
     return tw_runtime_free(rt);
 }
@@ -51,7 +51,7 @@ static int make_directory(UNUSED void **state) {
 /* Makes a set on a new runtime while one call fails. Returns false if no call has failed: then the set works.
  * What a set has allocated stays with the runtime, for the next one, and is freed with that. */
 static bool fail_one(int spared, uint32_t capacity, enum tw_clock clock) {
-    struct tw_handles *const untouched = (struct tw_handles *)(uintptr_t)16, *set = untouched;
+    struct tw_timers *const untouched = (struct tw_timers *)(uintptr_t)16, *set = untouched;
     const struct holdings before = holdings_now();
     struct tw_runtime *rt = new_runtime((struct tw_runtime_options){.driver = "manual", .clock = clock});
     tw_handle id;
@@ -66,7 +66,7 @@ static bool fail_one(int spared, uint32_t capacity, enum tw_clock clock) {
     assert_int_equal(start_copied(set, &id), 0);
     assert_all_fire(rt, set, 1);
     if (spared % 2)
-        assert_int_equal(tw_handles_free(set), 0);
+        assert_int_equal(tw_timers_free(set), 0);
     tw_runtime_free(rt);
     assert_nothing_leaked(before);
     return failed != 0;
@@ -92,7 +92,7 @@ TEST(a_set_is_made_or_not_and_leaks_nothing) {
 /* Else the directory would grow. */
 TEST(sets_that_were_not_made_give_back_their_cells) {
     struct tw_runtime *rt = runtime_on("manual");
-    struct tw_handles *set = NULL;
+    struct tw_timers *set = NULL;
     int64_t after_first = 0;
     inject(ONLY(CALL_POSIX_MEMALIGN), USUAL_ERROR, 0, FOR_EVER);
     for (unsigned i = 0; i < 5000; ++i) {
@@ -107,7 +107,7 @@ TEST(sets_that_were_not_made_give_back_their_cells) {
 }
 
 /* Refuses each growth once. Returns how many growths it has refused. */
-static int grow_to(struct tw_handles *set, unsigned timers) {
+static int grow_to(struct tw_timers *set, unsigned timers) {
     int refusals = 0;
     copies = drops = 0;
     for (unsigned i = 0; i < timers; ++i) {
@@ -120,7 +120,7 @@ static int grow_to(struct tw_handles *set, unsigned timers) {
         refusals += failed;
         if (failed) {
             assert_int_equal(id, 99);
-            assert_int_equal(tw_handles_count(set), i);
+            assert_int_equal(tw_timers_count(set), i);
             assert_int_equal(start_copied(set, &id), 0);
         }
         assert_int_equal(copies, i + 1); /* copied only when there was room */
@@ -132,11 +132,11 @@ static int grow_to(struct tw_handles *set, unsigned timers) {
 TEST(a_set_that_cannot_grow_says_so_and_grows_later) {
     const struct holdings before = holdings_now();
     struct tw_runtime *rt = runtime_on("manual");
-    struct tw_handles *set = NULL;
+    struct tw_timers *set = NULL;
     assert_int_equal(open_set(rt, 0, &set), 0);
     assert_int_equal(grow_to(set, 1000), GROWTHS_TO_1000 + FURTHER_RESTS_TO_1000);
     assert_all_fire(rt, set, 1000);
-    assert_int_equal(tw_handles_free(set), 0);
+    assert_int_equal(tw_timers_free(set), 0);
     tw_runtime_free(rt);
     assert_nothing_leaked(before);
 }
@@ -146,13 +146,13 @@ TEST(a_set_that_cannot_grow_by_the_memory_of_another_says_so_and_grows_later) {
     enum { OF_OTHER = 8000, TIMERS = 3000 };
     const struct holdings before = holdings_now();
     struct tw_runtime *rt = runtime_on("manual");
-    struct tw_handles *set = NULL, *other = NULL;
+    struct tw_timers *set = NULL, *other = NULL;
     tw_handle id;
     assert_int_equal(open_set(rt, 0, &set), 0);
     assert_int_equal(open_set(rt, 0, &other), 0);
     for (unsigned i = 0; i < OF_OTHER; ++i)
         assert_int_equal(start_copied(other, &id), 0);
-    assert_int_equal(tw_handles_free(other), 0);
+    assert_int_equal(tw_timers_free(other), 0);
     assert_int_equal(grow_to(set, TIMERS), GROWTHS_TO_1000 + 1);
     assert_all_fire(rt, set, TIMERS);
     tw_runtime_free(rt);
@@ -162,17 +162,17 @@ TEST(a_set_that_cannot_grow_by_the_memory_of_another_says_so_and_grows_later) {
 /* --- growing while another call grows ---------------------------------------------------------- */
 
 static struct tw_runtime *churned;
-static struct tw_handles *grown[2];
+static struct tw_timers *grown[2];
 static unsigned wanted_in_second;
 
-static void start_one_in(struct tw_handles *set) {
+static void start_one_in(struct tw_timers *set) {
     tw_handle id;
-    assert_int_equal(tw_handle_after(set, &id, TW_MILLISECOND, count_fire, NULL), 0);
+    assert_int_equal(tw_timer_after(set, &id, TW_MILLISECOND, count_fire, NULL), 0);
 }
 
 /* The library calls this without a lock, after the first set has chosen the size of its growth. */
 static void grow_second(void) {
-    while (tw_handles_count(grown[1]) < wanted_in_second)
+    while (tw_timers_count(grown[1]) < wanted_in_second)
         start_one_in(grown[1]);
 }
 
@@ -211,15 +211,15 @@ TEST(sets_that_grow_at_the_same_time_have_room_for_all_timers) {
         if (is_same)
             grown[1] = grown[0];
         fires = 0;
-        while (tw_handles_count(grown[0]) < TIMERS) {
-            wanted_in_second = (unsigned)tw_handles_count(grown[0]) + 1;
+        while (tw_timers_count(grown[0]) < TIMERS) {
+            wanted_in_second = (unsigned)tw_timers_count(grown[0]) + 1;
             call_before_allocation(0, grow_second);
             start_one_in(grown[0]);
         }
         call_before_allocation(0, NULL);
         grow_second();
         const size_t timers = tw_runtime_count(rt);
-        assert_int_equal(timers, tw_handles_count(grown[0]) + (is_same ? 0 : tw_handles_count(grown[1])));
+        assert_int_equal(timers, tw_timers_count(grown[0]) + (is_same ? 0 : tw_timers_count(grown[1])));
         assert_ok(tw_runtime_advance(rt, TW_MILLISECOND));
         assert_int_equal(fires, timers);
         tw_runtime_free(rt);
@@ -227,27 +227,27 @@ TEST(sets_that_grow_at_the_same_time_have_room_for_all_timers) {
     }
 }
 
-static struct tw_handles *freed_set;
+static struct tw_timers *freed_set;
 static tw_handle first_of_freed;
 static pthread_t freeing;
 
 static int freed = 1;
 
 static void *free_set(UNUSED void *arg) {
-    freed = tw_handles_free(freed_set);
+    freed = tw_timers_free(freed_set);
     return NULL;
 }
 
 /* Called as the set is about to grow. Goes on when the set is being freed: then the first timer has ended. */
 static void have_set_freed(void) {
     pthread_create(&freeing, NULL, free_set, NULL);
-    wait_for(tw_handle_remaining(freed_set, first_of_freed) == TW_NO_DEADLINE);
+    wait_for(tw_timer_remaining(freed_set, first_of_freed) == TW_NO_DEADLINE);
 }
 
 static void start_until_set_is_freed(UNUSED const struct tw_event *event, void *result) {
     tw_handle id;
     call_before_allocation(0, have_set_freed);
-    while ((*(int *)result = tw_handle_after(freed_set, &id, TW_SECOND, count_fire, NULL)) == 0) {
+    while ((*(int *)result = tw_timer_after(freed_set, &id, TW_SECOND, count_fire, NULL)) == 0) {
     }
 }
 
@@ -257,9 +257,9 @@ TEST(a_set_that_is_freed_while_it_grows_starts_no_timer) {
     int result = 0;
     tw_handle id;
     fires = 0;
-    assert_int_equal(tw_handles_new(&freed_set, rt, NULL), 0);
-    assert_int_equal(tw_handle_after(freed_set, &first_of_freed, TW_SECOND, count_fire, NULL), 0);
-    assert_int_equal(tw_handle_after(freed_set, &id, 0, start_until_set_is_freed, &result), 0);
+    assert_int_equal(tw_timers_new(&freed_set, rt, NULL), 0);
+    assert_int_equal(tw_timer_after(freed_set, &first_of_freed, TW_SECOND, count_fire, NULL), 0);
+    assert_int_equal(tw_timer_after(freed_set, &id, 0, start_until_set_is_freed, &result), 0);
     assert_int_equal(tw_runtime_advance(rt, 0), 0);
     assert_int_equal(result, -EPERM);
     pthread_join(freeing, NULL);
@@ -279,12 +279,12 @@ static void wait_in_task(UNUSED const struct tw_event *event, UNUSED void *arg) 
 TEST(a_set_on_workers_leaks_nothing_in_a_child_either) {
     const struct holdings before = holdings_now();
     struct tw_runtime *rt = runtime_on("manual");
-    struct tw_handles_options options = {0};
+    struct tw_timers_options options = {0};
     tw_handle id;
     assert_ok(tw_workers_new(&options.workers, rt, &(struct tw_workers_options){.threads = 1}));
-    struct tw_handles *const set = new_set(rt, options);
+    struct tw_timers *const set = new_set(rt, options);
     for (unsigned i = 0; i < 3; ++i)
-        assert_int_equal(tw_handle_after(set, &id, 0, wait_in_task, NULL), 0);
+        assert_int_equal(tw_timer_after(set, &id, 0, wait_in_task, NULL), 0);
     assert_ok(tw_runtime_advance(rt, 0));
     wait_for(gate.inside == 1);
     wait_until_others_sleep();
@@ -298,7 +298,7 @@ TEST(a_set_on_workers_leaks_nothing_in_a_child_either) {
     assert_child_is_well(child);
     atomic_store(&gate.open, true);
     assert_ok(tw_workers_wait(options.workers));
-    assert_int_equal(tw_handles_free(set), 0);
+    assert_int_equal(tw_timers_free(set), 0);
     tw_runtime_free(rt);
     assert_nothing_leaked(before);
 }
@@ -306,14 +306,14 @@ TEST(a_set_on_workers_leaks_nothing_in_a_child_either) {
 /* --- one set after another ------------------------------------------------------------------------ */
 
 static void use_and_free(uint32_t capacity, size_t storage, unsigned timers) {
-    struct tw_handles *set =
-        new_set(churned, (struct tw_handles_options){.capacity = capacity, .storage = storage});
+    struct tw_timers *set =
+        new_set(churned, (struct tw_timers_options){.capacity = capacity, .storage = storage});
     tw_handle id;
     for (unsigned i = 0; i < timers; ++i)
-        assert_int_equal(tw_handle_after(set, &id, (int64_t)(1 + i) * MS, note_fire, NULL), 0);
+        assert_int_equal(tw_timer_after(set, &id, (int64_t)(1 + i) * MS, note_fire, NULL), 0);
     if (timers % 2)
-        assert_int_equal(tw_handle_stop(set, id), 1);
-    assert_int_equal(tw_handles_free(set), 0);
+        assert_int_equal(tw_timer_cancel(set, id), 1);
+    assert_int_equal(tw_timers_free(set), 0);
 }
 
 /* Their timers leave entries on the wheel, which names their cells. */
@@ -334,15 +334,15 @@ TEST(sets_that_are_made_and_freed_for_ever_do_not_take_more_and_more_memory) {
  * the largest size. Each growth of a store makes two allocations; up to 2,048 cells it grows six times. */
 TEST(sets_of_changing_sizes_take_no_more_memory_than_as_many_of_the_largest) {
     enum { AT_A_TIME = 10, LARGEST = 2000 };
-    struct tw_handles *sets[AT_A_TIME] = {NULL};
+    struct tw_timers *sets[AT_A_TIME] = {NULL};
     uint64_t seed = 7;
     churned = virtual_runtime();
     const int64_t before = live_allocations();
     for (unsigned round = 0; round < (SLOW ? 500 : 3000); ++round) {
         const uint64_t which = random_below(&seed, AT_A_TIME);
-        assert_int_equal(tw_handles_free(sets[which]), 0);
+        assert_int_equal(tw_timers_free(sets[which]), 0);
         sets[which] = new_set(
-            churned, (struct tw_handles_options){.capacity = 1 + (uint32_t)random_below(&seed, LARGEST)});
+            churned, (struct tw_timers_options){.capacity = 1 + (uint32_t)random_below(&seed, LARGEST)});
     }
     assert_in_range(live_allocations() - before, 0, 1 + AT_A_TIME * (3 + 2 * 6 + 1));
     tw_runtime_free(churned);
@@ -352,17 +352,17 @@ TEST(sets_of_changing_sizes_take_no_more_memory_than_as_many_of_the_largest) {
  * the first 1,024 cells may, which a large set then allocates in four pieces more. */
 TEST(small_sets_do_not_keep_the_memory_of_large_ones) {
     enum { SMALL = 60, LARGE = 8000 };
-    struct tw_handles *small[SMALL];
+    struct tw_timers *small[SMALL];
     tw_handle id;
     churned = virtual_runtime();
     for (unsigned s = 0; s < SMALL; ++s)
-        small[s] = new_set(churned, (struct tw_handles_options){0});
+        small[s] = new_set(churned, (struct tw_timers_options){0});
     use_and_free(0, 0, LARGE);
     const int64_t of_large = live_allocations();
     for (unsigned s = 0; s < SMALL; ++s) {
-        assert_int_equal(tw_handles_free(small[s]), 0);
-        small[s] = new_set(churned, (struct tw_handles_options){0});
-        assert_int_equal(tw_handle_after(small[s], &id, MS, note_fire, NULL), 0);
+        assert_int_equal(tw_timers_free(small[s]), 0);
+        small[s] = new_set(churned, (struct tw_timers_options){0});
+        assert_int_equal(tw_timer_after(small[s], &id, MS, note_fire, NULL), 0);
         use_and_free(0, 0, LARGE);
     }
     assert_in_range(live_allocations() - of_large, 0, 4 * SMALL);

@@ -164,7 +164,7 @@ void assert_told_apart(tw_keyed *keyed, const tw_key (&keys)[2]) {
         assert_ptr_equal(timer.arg, &key);
     }
     for (const tw_key &key : keys)
-        assert_int_equal(tw_keyed_remove(keyed, key), 1);
+        assert_int_equal(tw_keyed_cancel(keyed, key), 1);
 }
 
 // Numbers, and strings of 1, 8, 12 and 20 bytes, which `text` holds.

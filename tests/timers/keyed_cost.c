@@ -47,7 +47,7 @@ TEST(finding_a_key_takes_the_same_time_among_a_million) {
     for (uint64_t key = 0; key < MANY; ++key)
         assert_int_equal(set_in_ms(bench.keyed, tw_key_number(key), 100000, &probe), 0);
     assert_true(cost_in(bench, keys_of_costs, FEW) < CACHES * few);
-    assert_int_equal(tw_keyed_drain(bench.keyed, NULL, NULL), MANY + FEW);
+    assert_int_equal(tw_keyed_cancel_all(bench.keyed, NULL, NULL), MANY + FEW);
     end_bench(bench);
 }
 

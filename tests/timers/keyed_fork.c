@@ -45,11 +45,11 @@ static void everything_is_refused(void) {
     expect(tw_keyed_postpone(keyed, LONG_KEY, 0) == -ECHILD);
     expect(tw_keyed_again(keyed, LONG_KEY) == -ECHILD);
     expect(tw_keyed_each(keyed, visit_nothing, NULL) == -ECHILD);
-    expect(tw_keyed_remove(keyed, LONG_KEY) == -ECHILD);
-    expect(tw_keyed_remove_wait(keyed, LONG_KEY) == -ECHILD);
+    expect(tw_keyed_cancel(keyed, LONG_KEY) == -ECHILD);
+    expect(tw_keyed_cancel_wait(keyed, LONG_KEY) == -ECHILD);
     expect(tw_keyed_get(keyed, LONG_KEY, NULL) == -ECHILD);
     expect(tw_keyed_count(keyed) == 0);
-    expect(tw_keyed_drain(keyed, NULL, NULL) == -ECHILD);
+    expect(tw_keyed_cancel_all(keyed, NULL, NULL) == -ECHILD);
     expect(tw_keyed_free(keyed) == -ECHILD);
     expect(all_are(0, 0) && refused.drops == 0);
 }
@@ -60,9 +60,9 @@ static void table_is_as_new(void) {
     expect(tw_keyed_get(keyed, LONG_KEY, NULL) == -ENOENT);
     for (unsigned i = 0; i < 3; ++i)
         expect(set_in_ms(keyed, tw_key_number(i), A_WHILE, &probe) == 0);
-    expect(tw_keyed_remove(keyed, tw_key_number(1)) == 1);
+    expect(tw_keyed_cancel(keyed, tw_key_number(1)) == 1);
     expect(set_in_ms(keyed, LONG_KEY, A_WHILE, &probe) == 0);
-    expect(tw_keyed_drain(keyed, NULL, NULL) == 3);
+    expect(tw_keyed_cancel_all(keyed, NULL, NULL) == 3);
     expect(probe.fires == 0 && probe.drops == 4);
 }
 
@@ -129,9 +129,9 @@ static void *hammer(void *arg) {
         if (tw_keyed_set(keyed, key, &when, &task) < 0)
             free(task.arg);
         if (number % 3 == 0)
-            (void)tw_keyed_remove_wait(keyed, key);
+            (void)tw_keyed_cancel_wait(keyed, key);
         if (number == 0)
-            (void)tw_keyed_drain(keyed, NULL, NULL);
+            (void)tw_keyed_cancel_all(keyed, NULL, NULL);
     }
     return NULL;
 }

@@ -27,7 +27,8 @@ static inline struct tw_task counting(struct probe *probe) {
 static inline struct tw_when in_ms(int64_t ms) { return (struct tw_when){.due_ns = ms * TW_MILLISECOND}; }
 
 static inline struct tw_when every_ms(int64_t ms) {
-    return (struct tw_when){.due_ns = ms * TW_MILLISECOND, .period_ns = ms * TW_MILLISECOND};
+    return (struct tw_when){
+        .due_ns = ms * TW_MILLISECOND, .period_ns = ms * TW_MILLISECOND, .missed = TW_BURST};
 }
 
 /* Numbers, short strings, and strings long enough to be allocated. */

@@ -44,7 +44,7 @@ TEST(p3_random_lives_are_as_the_oracle_says) {
 }
 
 static struct tw_runtime *rt;
-static struct tw_handles *sets[2];
+static struct tw_timers *sets[2];
 
 /* --- one tick ------------------------------------------------------------------------------------- */
 
@@ -65,12 +65,12 @@ TEST(p3_thousands_that_were_postponed_to_one_tick_fire_in_the_order_of_that) {
     static unsigned numbers[COUNT_OF(places)], position[COUNT_OF(places)];
     uint64_t random = 5;
     rt = virtual_runtime();
-    sets[0] = new_set(rt, (struct tw_handles_options){0});
-    sets[1] = new_set(rt, (struct tw_handles_options){0});
+    sets[0] = new_set(rt, (struct tw_timers_options){0});
+    sets[1] = new_set(rt, (struct tw_timers_options){0});
     for (unsigned i = 0; i < COUNT_OF(ids); ++i) {
         numbers[i] = i;
         const int64_t delay = (1 + (int64_t)random_below(&random, 500)) * MS;
-        assert_int_equal(tw_handle_after(sets[i % 2], &ids[i], delay, note_place, &numbers[i]), 0);
+        assert_int_equal(tw_timer_after(sets[i % 2], &ids[i], delay, note_place, &numbers[i]), 0);
     }
     for (unsigned i = 0; i < COUNT_OF(ids); ++i)
         position[i] = i;
@@ -80,7 +80,7 @@ TEST(p3_thousands_that_were_postponed_to_one_tick_fire_in_the_order_of_that) {
         position[other] = swapped;
     }
     for (unsigned i = 0; i < COUNT_OF(ids); ++i)
-        assert_int_equal(tw_handle_postpone(sets[position[i] % 2], ids[position[i]], 600 * MS), 0);
+        assert_int_equal(tw_timer_postpone(sets[position[i] % 2], ids[position[i]], 600 * MS), 0);
     count = 0;
     assert_ok(tw_runtime_advance(rt, 600 * MS - 1));
     assert_int_equal(count, 0);
@@ -97,7 +97,7 @@ TEST(p3_nodes_and_timers_of_one_tick_fire_in_the_order_of_arming) {
     static unsigned numbers[COUNT_OF(places)];
     uint64_t random = 7;
     rt = virtual_runtime();
-    sets[0] = new_set(rt, (struct tw_handles_options){0});
+    sets[0] = new_set(rt, (struct tw_timers_options){0});
     tw_handle id;
     for (unsigned i = 0; i < COUNT_OF(places); ++i) {
         const int64_t delay = (1 + (int64_t)random_below(&random, 500)) * MS;
@@ -110,9 +110,9 @@ TEST(p3_nodes_and_timers_of_one_tick_fire_in_the_order_of_arming) {
                 assert_ok(tw_runtime_move(rt, &nodes[i], 600 * MS));
         } else {
             assert_int_equal(
-                tw_handle_after(sets[0], &id, is_moved ? delay : 600 * MS, note_place, &numbers[i]), 0);
+                tw_timer_after(sets[0], &id, is_moved ? delay : 600 * MS, note_place, &numbers[i]), 0);
             if (is_moved)
-                assert_int_equal(tw_handle_postpone(sets[0], id, 600 * MS), 0);
+                assert_int_equal(tw_timer_postpone(sets[0], id, 600 * MS), 0);
         }
     }
     count = 0;
@@ -123,19 +123,19 @@ TEST(p3_nodes_and_timers_of_one_tick_fire_in_the_order_of_arming) {
 
 static tw_handle neighbour_of_node;
 static void stop_neighbour(UNUSED struct tw_node *node, UNUSED void *arg) {
-    assert_int_equal(tw_handle_stop(sets[0], neighbour_of_node), 1);
+    assert_int_equal(tw_timer_cancel(sets[0], neighbour_of_node), 1);
 }
 
 TEST(p4_a_postponed_timer_fires_though_a_node_of_its_tick_stops_the_only_other_one) {
     struct probe it = {0};
     struct tw_node node;
     rt = virtual_runtime();
-    sets[0] = new_set(rt, (struct tw_handles_options){0});
+    sets[0] = new_set(rt, (struct tw_timers_options){0});
     assert_ok(tw_node_init(&node, stop_neighbour, NULL));
     start_after(sets[0], &it, 5 * MS);
-    assert_int_equal(tw_handle_postpone(sets[0], it.id, 10 * MS), 0);
+    assert_int_equal(tw_timer_postpone(sets[0], it.id, 10 * MS), 0);
     assert_ok(tw_runtime_after(rt, &node, 10 * MS));
-    assert_int_equal(tw_handle_after(sets[0], &neighbour_of_node, 10 * MS, note_place, NULL), 0);
+    assert_int_equal(tw_timer_after(sets[0], &neighbour_of_node, 10 * MS, note_place, NULL), 0);
     assert_ok(tw_runtime_advance(rt, 10 * MS));
     assert_int_equal(it.fires, 1);
     tw_runtime_free(rt);
@@ -152,10 +152,10 @@ TEST(p3_the_first_node_of_all_fires_in_its_turn_though_time_has_passed_it) {
     static unsigned numbers[] = {0, 1, 2};
     tw_handle id;
     rt = virtual_runtime();
-    sets[0] = new_set(rt, (struct tw_handles_options){0});
+    sets[0] = new_set(rt, (struct tw_timers_options){0});
     assert_ok(tw_node_init(&first_node, note_node_place, &numbers[1]));
-    assert_int_equal(tw_handle_after(sets[0], &id, 10 * MS, arm_first_node, &numbers[0]), 0);
-    assert_int_equal(tw_handle_after(sets[0], &id, 20 * MS, note_place, &numbers[2]), 0);
+    assert_int_equal(tw_timer_after(sets[0], &id, 10 * MS, arm_first_node, &numbers[0]), 0);
+    assert_int_equal(tw_timer_after(sets[0], &id, 20 * MS, note_place, &numbers[2]), 0);
     count = 0;
     assert_ok(tw_runtime_leap(rt, 30 * MS));
     assert_fired_in_order(3);
@@ -165,8 +165,8 @@ TEST(p3_the_first_node_of_all_fires_in_its_turn_though_time_has_passed_it) {
 static unsigned started_inside;
 static void make_first_set(UNUSED struct tw_node *node, UNUSED void *arg) {
     tw_handle id;
-    sets[0] = new_set(rt, (struct tw_handles_options){0});
-    check(tw_handle_after(sets[0], &id, 0, note_place, &started_inside) == 0);
+    sets[0] = new_set(rt, (struct tw_timers_options){0});
+    check(tw_timer_after(sets[0], &id, 0, note_place, &started_inside) == 0);
 }
 
 /* Until then the wheel had nodes alone. */
@@ -190,7 +190,7 @@ static void arm_another(void) {
     places[count++] = 0;
     check(tw_node_init(&inner_node, note_node_place, &number) == 0);
     check(inner_is_node ? tw_runtime_after(rt, &inner_node, 0) == 0
-                        : tw_handle_after(sets[0], &id, 0, note_place, &number) == 0);
+                        : tw_timer_after(sets[0], &id, 0, note_place, &number) == 0);
 }
 static void arm_from_node(UNUSED struct tw_node *node, UNUSED void *arg) { arm_another(); }
 static void arm_from_task(UNUSED const struct tw_event *event, UNUSED void *arg) { arm_another(); }
@@ -200,12 +200,12 @@ TEST(p3_a_timer_that_a_callback_arms_without_a_delay_fires_in_the_same_turn) {
         struct tw_node outer, far;
         tw_handle id;
         rt = virtual_runtime();
-        sets[0] = new_set(rt, (struct tw_handles_options){0});
+        sets[0] = new_set(rt, (struct tw_timers_options){0});
         assert_ok(tw_node_init(&outer, arm_from_node, NULL));
         assert_ok(tw_node_init(&far, note_node_place, NULL));
         inner_is_node = (kinds & 1) != 0;
         assert_ok((kinds & 2) != 0 ? tw_runtime_after(rt, &outer, 10 * MS)
-                                   : tw_handle_after(sets[0], &id, 10 * MS, arm_from_task, NULL));
+                                   : tw_timer_after(sets[0], &id, 10 * MS, arm_from_task, NULL));
         if ((kinds & 4) != 0)
             assert_ok(tw_runtime_after(rt, &far, TW_SECOND));
         count = 0;
@@ -223,7 +223,7 @@ TEST(p8_a_turn_ends_though_nodes_and_records_alternate) {
     tw_handle id;
     const struct tw_task task = {.fn = note_place, .arg = &number};
     rt = new_runtime((struct tw_runtime_options){.driver = "timerfd", .tick_ns = 1000, .budget = BUDGET});
-    sets[0] = new_set(rt, (struct tw_handles_options){0});
+    sets[0] = new_set(rt, (struct tw_timers_options){0});
     struct tw_when when = {.due_ns = tw_runtime_now(rt) + MS, .absolute = 1};
     for (unsigned g = 0; g < GROUPS; ++g) {
         for (unsigned i = 0; i < NODES; ++i) {
@@ -231,7 +231,7 @@ TEST(p8_a_turn_ends_though_nodes_and_records_alternate) {
             assert_ok(tw_runtime_arm(rt, &nodes[g][i], &when));
         }
         when.due_ns += 1000;
-        assert_int_equal(tw_handle_start(sets[0], &id, &when, &task), 0);
+        assert_int_equal(tw_timer_start(sets[0], &id, &when, &task), 0);
         when.due_ns += 1000;
     }
     wait_for(tw_runtime_now(rt) > when.due_ns);

@@ -56,15 +56,15 @@ int __wrap_munmap(void *at, size_t size) {
 }
 
 static struct tw_runtime *rt;
-static struct tw_handles *set;
+static struct tw_timers *set;
 static struct probe its[TIMERS];
 
 static int make(UNUSED void **state) {
     rt = virtual_runtime();
-    set = new_set(rt, (struct tw_handles_options){0});
+    set = new_set(rt, (struct tw_timers_options){0});
     memset(its, 0, sizeof its);
     for (unsigned i = 0; i < TIMERS; ++i)
-        assert_int_equal(tw_handle_after(set, &its[i].id, 300 * MS, note_fire, &its[i]), 0);
+        assert_int_equal(tw_timer_after(set, &its[i].id, 300 * MS, note_fire, &its[i]), 0);
     locks = 0;
     return 0;
 }
@@ -97,7 +97,7 @@ TEST(p8_an_advance_releases_the_lock_while_it_sorts_timers) {
     assert_ok(tw_runtime_advance(rt, 280 * MS));
     for (unsigned i = 0; i < TIMERS; ++i) {
         its[i].inside = note_locks;
-        assert_int_equal(tw_handle_postpone(set, its[i].id, 30 * MS), 0);
+        assert_int_equal(tw_timer_postpone(set, its[i].id, 30 * MS), 0);
     }
     locks = 0;
     assert_ok(tw_runtime_advance(rt, 30 * MS));
@@ -107,19 +107,19 @@ TEST(p8_an_advance_releases_the_lock_while_it_sorts_timers) {
 /* Twice for each timer: for its visit, and before the next one; and once for each stopped timer. */
 TEST(p8_a_walk_and_a_drain_release_the_lock_after_each_timer) {
     for (unsigned i = 0; i < TIMERS / 2; ++i)
-        assert_int_equal(tw_handle_stop(set, its[i].id), 1);
+        assert_int_equal(tw_timer_cancel(set, its[i].id), 1);
     locks = 0;
-    assert_int_equal(tw_handles_each(set, no_visit, NULL), TIMERS / 2);
+    assert_int_equal(tw_timers_each(set, no_visit, NULL), TIMERS / 2);
     assert_true(locks >= 3 * TIMERS / 2);
     locks = 0;
-    assert_int_equal(tw_handles_drain(set, NULL, NULL), TIMERS / 2);
+    assert_int_equal(tw_timers_cancel_all(set, NULL, NULL), TIMERS / 2);
     assert_true(locks >= TIMERS);
 }
 
 TEST(p8_a_walk_over_all_timers_releases_the_lock_between_cells_that_are_free) {
     tw_handle found = TW_NO_HANDLE;
     for (unsigned i = 0; i < TIMERS - 1; ++i)
-        assert_int_equal(tw_handle_stop(set, its[i].id), 1);
+        assert_int_equal(tw_timer_cancel(set, its[i].id), 1);
     locks = 0;
     assert_int_equal(tw_runtime_each(rt, note_handle, &found), 1);
     assert_int_equal(found, its[TIMERS - 1].id);
@@ -128,8 +128,7 @@ TEST(p8_a_walk_over_all_timers_releases_the_lock_between_cells_that_are_free) {
 
 static unsigned locks_to_make_a_set_of(unsigned blocks) {
     locks = 0;
-    assert_int_equal(tw_handles_free(new_set(rt, (struct tw_handles_options){.capacity = blocks * CELLS})),
-                     0);
+    assert_int_equal(tw_timers_free(new_set(rt, (struct tw_timers_options){.capacity = blocks * CELLS})), 0);
     return locks;
 }
 
@@ -142,13 +141,13 @@ TEST(p8_a_set_takes_the_memory_of_another_a_few_blocks_at_a_time) {
 }
 
 static void grow(size_t storage, unsigned timers) {
-    struct tw_handles *growing = new_set(rt, (struct tw_handles_options){.storage = storage});
+    struct tw_timers *growing = new_set(rt, (struct tw_timers_options){.storage = storage});
     most_memory = all_memory = mappings = 0;
     for (unsigned i = 0; i < timers; ++i) {
         tw_handle id;
-        assert_ok(tw_handle_after(growing, &id, TW_SECOND, no_task, NULL));
+        assert_ok(tw_timer_after(growing, &id, TW_SECOND, no_task, NULL));
     }
-    assert_ok(tw_handles_free(growing));
+    assert_ok(tw_timers_free(growing));
 }
 
 TEST(p2_a_start_clears_a_bounded_part_of_the_memory_of_a_set_that_grows) {

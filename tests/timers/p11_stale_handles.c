@@ -13,41 +13,41 @@ static void count(UNUSED const struct tw_event *event, UNUSED void *arg) { ++fir
 
 static int64_t end_of_schedule(UNUSED int64_t due_ns, UNUSED void *arg) { return TW_NO_DEADLINE; }
 
-static struct tw_handles *set_of(struct tw_runtime *rt, uint32_t capacity) {
+static struct tw_timers *set_of(struct tw_runtime *rt, uint32_t capacity) {
     fires = 0;
-    return new_set(rt, (struct tw_handles_options){.capacity = capacity});
+    return new_set(rt, (struct tw_timers_options){.capacity = capacity});
 }
 
-static tw_handle started(struct tw_handles *set, int64_t delay_ns) {
+static tw_handle started(struct tw_timers *set, int64_t delay_ns) {
     tw_handle id = TW_NO_HANDLE;
-    assert_int_equal(tw_handle_after(set, &id, delay_ns, count, NULL), 0);
+    assert_int_equal(tw_timer_after(set, &id, delay_ns, count, NULL), 0);
     assert_true(id != TW_NO_HANDLE);
     return id;
 }
 
 /* The set's only timer is unaffected and fires when due. */
-static void assert_fires_once_after(struct tw_runtime *rt, struct tw_handles *set, tw_handle id, int64_t ns) {
+static void assert_fires_once_after(struct tw_runtime *rt, struct tw_timers *set, tw_handle id, int64_t ns) {
     const unsigned before = fires;
-    assert_int_equal(tw_handles_count(set), 1);
-    assert_int_equal(tw_handle_remaining(set, id), ns);
+    assert_int_equal(tw_timers_count(set), 1);
+    assert_int_equal(tw_timer_remaining(set, id), ns);
     assert_ok(tw_runtime_advance(rt, ns - 1));
     assert_int_equal(fires, before);
     assert_ok(tw_runtime_advance(rt, 1));
     assert_int_equal(fires, before + 1);
-    assert_int_equal(tw_handles_count(set), 0);
+    assert_int_equal(tw_timers_count(set), 0);
 }
 
 /* Covers every way in which a timer ends by itself. */
 TEST(p11_a_timer_that_has_ended_by_itself_leaves_a_stale_handle) {
     struct tw_runtime *rt = virtual_runtime();
-    struct tw_handles *set = set_of(rt, 3);
+    struct tw_timers *set = set_of(rt, 3);
     const struct tw_when twice = {.due_ns = TW_SECOND, .period_ns = TW_SECOND, .fires = 2};
     const struct tw_when in_a_second = {.due_ns = TW_SECOND};
     const struct tw_task plain = {.fn = count}, scheduled = {.fn = count, .next = end_of_schedule};
     tw_handle ended[3];
     ended[0] = started(set, TW_SECOND);
-    assert_ok(tw_handle_start(set, &ended[1], &twice, &plain));
-    assert_ok(tw_handle_start(set, &ended[2], &in_a_second, &scheduled));
+    assert_ok(tw_timer_start(set, &ended[1], &twice, &plain));
+    assert_ok(tw_timer_start(set, &ended[2], &in_a_second, &scheduled));
     assert_ok(tw_runtime_advance(rt, 2 * TW_SECOND));
     assert_int_equal(fires, 4);
     for (int has_successors = 0; has_successors < 2; ++has_successors) {
@@ -56,7 +56,7 @@ TEST(p11_a_timer_that_has_ended_by_itself_leaves_a_stale_handle) {
         for (unsigned i = 0; i < COUNT_OF(ended) && !has_successors; ++i)
             started(set, TW_SECOND);
     }
-    assert_int_equal(tw_handles_count(set), 3);
+    assert_int_equal(tw_timers_count(set), 3);
     assert_ok(tw_runtime_advance(rt, TW_SECOND));
     assert_int_equal(fires, 7);
     tw_runtime_free(rt);
@@ -65,21 +65,21 @@ TEST(p11_a_timer_that_has_ended_by_itself_leaves_a_stale_handle) {
 TEST(p11_handles_from_before_the_set_was_drained_stay_refused) {
     static tw_handle before[6000], after[3000];
     struct tw_runtime *rt = virtual_runtime();
-    struct tw_handles *set = set_of(rt, 0);
+    struct tw_timers *set = set_of(rt, 0);
     for (unsigned times = 0; times < 5; ++times) {
         for (unsigned i = 0; i < COUNT_OF(before); ++i)
             before[i] = started(set, TW_SECOND);
-        assert_int_equal(tw_handles_drain(set, NULL, NULL), COUNT_OF(before));
+        assert_int_equal(tw_timers_cancel_all(set, NULL, NULL), COUNT_OF(before));
         for (unsigned i = 0; i < COUNT_OF(before); ++i)
-            assert_int_equal(tw_handle_stop(set, before[i]), -ESTALE);
+            assert_int_equal(tw_timer_cancel(set, before[i]), -ESTALE);
         for (unsigned i = 0; i < COUNT_OF(after); ++i)
             after[i] = started(set, TW_SECOND);
         for (unsigned i = 0; i < COUNT_OF(before); ++i)
-            assert_int_equal(tw_handle_stop(set, before[i]), -ESTALE);
+            assert_int_equal(tw_timer_cancel(set, before[i]), -ESTALE);
         for (unsigned i = 0; i < COUNT_OF(after); ++i)
-            assert_int_equal(tw_handle_stop(set, after[i]), 1);
+            assert_int_equal(tw_timer_cancel(set, after[i]), 1);
     }
-    assert_int_equal(tw_handles_count(set), 0);
+    assert_int_equal(tw_timers_count(set), 0);
     tw_runtime_free(rt);
 }
 
@@ -93,27 +93,27 @@ TEST(p11_one_cell_is_reused_a_million_times) {
     static tw_handle ids[REUSES];
     uint64_t seed = 11;
     struct tw_runtime *rt = virtual_runtime();
-    struct tw_handles *set = set_of(rt, 1);
+    struct tw_timers *set = set_of(rt, 1);
     for (unsigned i = 0; i < REUSES; ++i) {
         ids[i] = started(set, TW_SECOND);
         for (unsigned tries = 0; tries < 3 && i > 0; ++tries) {
             const uint64_t old = tries == 0 ? 0 : tries == 1 ? i - 1 : random_below(&seed, i);
-            assert_int_equal(tw_handle_stop(set, ids[old]), -ESTALE);
+            assert_int_equal(tw_timer_cancel(set, ids[old]), -ESTALE);
         }
-        assert_int_equal(tw_handle_move(set, ids[i / 2], 0), i == 0 ? 0 : -ESTALE);
-        assert_int_equal(tw_handle_stop(set, ids[i]), 1);
+        assert_int_equal(tw_timer_move(set, ids[i / 2], 0), i == 0 ? 0 : -ESTALE);
+        assert_int_equal(tw_timer_cancel(set, ids[i]), 1);
     }
     qsort(ids, REUSES, sizeof ids[0], by_value);
     for (unsigned i = 1; i < REUSES; ++i)
         assert_true(ids[i] != ids[i - 1]);
-    assert_int_equal(tw_handles_count(set), 0);
+    assert_int_equal(tw_timers_count(set), 0);
     assert_int_equal(fires, 0);
     tw_runtime_free(rt);
 }
 
 TEST(p11_what_never_was_a_handle_is_refused) {
     struct tw_runtime *rt = virtual_runtime();
-    struct tw_handles *set = set_of(rt, 0);
+    struct tw_timers *set = set_of(rt, 0);
     const tw_handle id = started(set, TW_SECOND);
     assert_refused(set, TW_NO_HANDLE, -ENOENT);
     assert_refused(set, UINT64_MAX, -ENOENT);
@@ -128,7 +128,7 @@ TEST(p11_what_never_was_a_handle_is_refused) {
     for (unsigned tries = 0; tries < 100000; ++tries) {
         const tw_handle made_up = random_next(&seed);
         if (made_up != id)
-            assert_int_equal(tw_handle_stop(set, made_up), -ENOENT);
+            assert_int_equal(tw_timer_cancel(set, made_up), -ENOENT);
     }
     assert_fires_once_after(rt, set, id, TW_SECOND);
     tw_runtime_free(rt);
@@ -137,11 +137,11 @@ TEST(p11_what_never_was_a_handle_is_refused) {
 /* A handle of a generation that its cell has not reached yet. */
 TEST(p11_a_handle_of_the_future_is_refused_until_its_time) {
     struct tw_runtime *rt = virtual_runtime();
-    struct tw_handles *set = set_of(rt, 1);
+    struct tw_timers *set = set_of(rt, 1);
     const tw_handle first = started(set, TW_SECOND);
     const tw_handle next = first + (UINT64_C(1) << 32);
     assert_refused(set, next, -ENOENT);
-    assert_int_equal(tw_handle_stop(set, first), 1);
+    assert_int_equal(tw_timer_cancel(set, first), 1);
     assert_refused(set, next, -ENOENT); /* the cell is free */
     assert_true(started(set, TW_SECOND) == next);
     assert_refused(set, first, -ESTALE);
@@ -152,11 +152,11 @@ TEST(p11_a_handle_of_the_future_is_refused_until_its_time) {
 
 TEST(p11_sets_refuse_each_others_handles) {
     struct tw_runtime *rts[2] = {virtual_runtime(), virtual_runtime()};
-    struct tw_handles *sets[3] = {set_of(rts[0], 4), set_of(rts[0], 0), set_of(rts[1], 0)};
+    struct tw_timers *sets[3] = {set_of(rts[0], 4), set_of(rts[0], 0), set_of(rts[1], 0)};
     tw_handle ids[3][4], stale[3];
     for (unsigned s = 0; s < 3; ++s) {
         stale[s] = started(sets[s], TW_SECOND);
-        assert_int_equal(tw_handle_stop(sets[s], stale[s]), 1);
+        assert_int_equal(tw_timer_cancel(sets[s], stale[s]), 1);
         for (unsigned i = 0; i < 4; ++i)
             ids[s][i] = started(sets[s], TW_SECOND);
     }
@@ -178,27 +178,27 @@ TEST(p11_a_set_of_many_blocks_knows_all_its_handles) {
     enum { TIMERS = 200 * BLOCK + 100 };
     static tw_handle ids[TIMERS], stale[TIMERS / 1000 + 1];
     struct tw_runtime *rt = virtual_runtime();
-    struct tw_handles *set = set_of(rt, 0), *other = set_of(rt, 0);
+    struct tw_timers *set = set_of(rt, 0), *other = set_of(rt, 0);
     for (unsigned i = 0; i < TIMERS; ++i)
         ids[i] = started(set, TW_SECOND);
     for (unsigned i = 0; i < TIMERS; i += 1000) {
         stale[i / 1000] = ids[i];
         assert_refused(other, ids[i], -ENOENT);
-        assert_int_equal(tw_handle_remaining(set, ids[i]), TW_SECOND);
-        assert_int_equal(tw_handle_stop(set, ids[i]), 1);
+        assert_int_equal(tw_timer_remaining(set, ids[i]), TW_SECOND);
+        assert_int_equal(tw_timer_cancel(set, ids[i]), 1);
         assert_refused(set, ids[i], -ESTALE);
         ids[i] = started(set, TW_SECOND);
     }
     for (unsigned i = 0; i < TIMERS; i += 1000)
         assert_refused(set, stale[i / 1000], -ESTALE);
-    assert_int_equal(tw_handles_count(set), TIMERS);
+    assert_int_equal(tw_timers_count(set), TIMERS);
     for (unsigned i = 0; i < TIMERS; i += 2)
-        assert_int_equal(tw_handle_stop(set, ids[i]), 1);
+        assert_int_equal(tw_timer_cancel(set, ids[i]), 1);
     for (unsigned i = 1; i < TIMERS; i += 2)
-        assert_int_equal(tw_handle_move(set, ids[i], 2 * TW_SECOND), 0);
+        assert_int_equal(tw_timer_move(set, ids[i], 2 * TW_SECOND), 0);
     assert_ok(tw_runtime_advance(rt, 2 * TW_SECOND));
     assert_int_equal(fires, TIMERS / 2);
-    assert_int_equal(tw_handles_free(set), 0);
+    assert_int_equal(tw_timers_free(set), 0);
     for (unsigned i = 0; i < TIMERS; i += 1000)
         assert_refused(other, stale[i / 1000], -ENOENT);
     tw_runtime_free(rt);
@@ -206,7 +206,7 @@ TEST(p11_a_set_of_many_blocks_knows_all_its_handles) {
 
 /* --- on another thread, while the cell is being reused ------------------------------------- */
 
-static struct tw_handles *contended;
+static struct tw_timers *contended;
 static _Atomic tw_handle newest_stale;
 static atomic_bool is_over;
 static atomic_uint wrong_answers, refusals;
@@ -216,8 +216,8 @@ static void *use_stale_handles(UNUSED void *arg) {
         const tw_handle id = atomic_load(&newest_stale);
         if (id == TW_NO_HANDLE)
             continue;
-        const int stopped = tw_handle_stop(contended, id), moved = tw_handle_move(contended, id, 0);
-        if (stopped != -ESTALE || moved != -ESTALE || tw_handle_stop_wait(contended, id) != -ESTALE)
+        const int stopped = tw_timer_cancel(contended, id), moved = tw_timer_move(contended, id, 0);
+        if (stopped != -ESTALE || moved != -ESTALE || tw_timer_cancel_wait(contended, id) != -ESTALE)
             atomic_fetch_add(&wrong_answers, 1);
         atomic_fetch_add(&refusals, 1);
     }
@@ -232,7 +232,7 @@ TEST(p11_stale_handles_are_refused_while_their_cell_is_reused) {
     const int64_t patience = monotonic() + 60 * TW_SECOND;
     for (unsigned i = 0; (i < 20000 || atomic_load(&refusals) < 20000) && monotonic() < patience; ++i) {
         const tw_handle id = started(contended, 3600 * TW_SECOND);
-        assert_int_equal(tw_handle_stop(contended, id), 1);
+        assert_int_equal(tw_timer_cancel(contended, id), 1);
         atomic_store(&newest_stale, id);
     }
     atomic_store(&is_over, true);
@@ -245,12 +245,12 @@ TEST(p11_stale_handles_are_refused_while_their_cell_is_reused) {
 /* --- threads that grow one set at once ------------------------------------------------------- */
 
 enum { GROWERS = 4, EACH = 40000 };
-static struct tw_handles *grown;
+static struct tw_timers *grown;
 
 static void *grow(void *own) {
     tw_handle *const ids = own;
     for (unsigned i = 0; i < EACH; ++i)
-        if (tw_handle_after(grown, &ids[i], 3600 * TW_SECOND, count, NULL) != 0)
+        if (tw_timer_after(grown, &ids[i], 3600 * TW_SECOND, count, NULL) != 0)
             return NULL;
     return own;
 }
@@ -269,7 +269,7 @@ TEST(p11_threads_that_grow_a_set_at_once_have_handles_of_their_own) {
     }
     for (unsigned t = 0; t < GROWERS; ++t)
         for (unsigned i = 0; i < EACH; ++i)
-            assert_int_equal(tw_handle_stop(grown, ids[t][i]), 1);
-    assert_int_equal(tw_handles_count(grown), 0);
+            assert_int_equal(tw_timer_cancel(grown, ids[t][i]), 1);
+    assert_int_equal(tw_timers_count(grown), 0);
     tw_runtime_free(rt);
 }

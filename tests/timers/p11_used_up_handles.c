@@ -9,8 +9,8 @@ static unsigned fires;
 static void count(UNUSED const struct tw_event *event, UNUSED void *arg) { ++fires; }
 
 /* One timer needs a block of its own, and so does a capacity of one. */
-static struct tw_handles *set_of(struct tw_runtime *rt, uint32_t capacity) {
-    return new_set(rt, (struct tw_handles_options){.capacity = capacity});
+static struct tw_timers *set_of(struct tw_runtime *rt, uint32_t capacity) {
+    return new_set(rt, (struct tw_timers_options){.capacity = capacity});
 }
 
 static struct tw_runtime *owner_of_blocks(unsigned blocks) {
@@ -20,21 +20,21 @@ static struct tw_runtime *owner_of_blocks(unsigned blocks) {
     return rt;
 }
 
-static tw_handle started(struct tw_handles *set) {
+static tw_handle started(struct tw_timers *set) {
     tw_handle id = TW_NO_HANDLE;
-    assert_int_equal(tw_handle_after(set, &id, TW_SECOND, count, NULL), 0);
+    assert_int_equal(tw_timer_after(set, &id, TW_SECOND, count, NULL), 0);
     assert_true(id != TW_NO_HANDLE);
     return id;
 }
 
-static void assert_none_is_left(struct tw_runtime *rt, struct tw_handles *without_cells) {
-    struct tw_handles *one_more = NULL;
+static void assert_none_is_left(struct tw_runtime *rt, struct tw_timers *without_cells) {
+    struct tw_timers *one_more = NULL;
     tw_handle id = TW_NO_HANDLE;
-    assert_int_equal(tw_handles_new(&one_more, rt, &(struct tw_handles_options){.capacity = 1}), -EMFILE);
+    assert_int_equal(tw_timers_new(&one_more, rt, &(struct tw_timers_options){.capacity = 1}), -EMFILE);
     assert_null(one_more);
-    assert_int_equal(tw_handle_after(without_cells, &id, 0, count, NULL), -EMFILE);
+    assert_int_equal(tw_timer_after(without_cells, &id, 0, count, NULL), -EMFILE);
     assert_true(id == TW_NO_HANDLE);
-    assert_int_equal(tw_handles_count(without_cells), 0);
+    assert_int_equal(tw_timers_count(without_cells), 0);
 }
 
 /* --- what later sets say of handles of sets that are gone --------------------------------------- */
@@ -42,17 +42,17 @@ static void assert_none_is_left(struct tw_runtime *rt, struct tw_handles *withou
 enum { LEFT = 7, ROUNDS = 30 };
 static tw_handle gone[ROUNDS * LEFT + LEFT / 2][2];
 
-static void use_and_free(struct tw_handles *set, unsigned s) {
+static void use_and_free(struct tw_timers *set, unsigned s) {
     for (unsigned reuses = 0; reuses < s % 5; ++reuses)
-        assert_int_equal(tw_handle_stop(set, started(set)), 1);
+        assert_int_equal(tw_timer_cancel(set, started(set)), 1);
     gone[s][0] = started(set);
-    assert_int_equal(tw_handle_stop(set, gone[s][0]), 1);
+    assert_int_equal(tw_timer_cancel(set, gone[s][0]), 1);
     gone[s][1] = started(set); /* ends with its set */
     for (unsigned earlier = 0; earlier < s; ++earlier)
         for (unsigned i = 0; i < 2; ++i)
             assert_refused(set, gone[earlier][i], -ENOENT);
-    assert_int_equal(tw_handles_count(set), 1);
-    assert_int_equal(tw_handles_free(set), 0);
+    assert_int_equal(tw_timers_count(set), 1);
+    assert_int_equal(tw_timers_free(set), 0);
 }
 
 /* A set of the same runtime has the memory of the one before. */
@@ -81,12 +81,12 @@ TEST(p11_handles_of_runtimes_that_were_freed_are_refused_by_later_sets) {
 /* --- the end --------------------------------------------------------------------------------------- */
 
 TEST(p11_there_are_no_more_timers_than_can_be_told_apart) {
-    static struct tw_handles *sets[BLOCKS];
+    static struct tw_timers *sets[BLOCKS];
     static tw_handle ids[BLOCKS];
     uint64_t seed = 3;
     for (unsigned round = 0; round < 2; ++round) { /* the runtime gives its blocks back when it is freed */
         struct tw_runtime *rt = virtual_runtime();
-        struct tw_handles *without_cells = set_of(rt, 0);
+        struct tw_timers *without_cells = set_of(rt, 0);
         for (unsigned s = 0; s < BLOCKS; ++s) {
             sets[s] = set_of(rt, 1);
             ids[s] = started(sets[s]);
@@ -95,9 +95,9 @@ TEST(p11_there_are_no_more_timers_than_can_be_told_apart) {
         for (unsigned s = 0; s < BLOCKS; ++s)
             for (unsigned tries = 0; tries < 8; ++tries) {
                 const uint64_t other = random_below(&seed, BLOCKS);
-                assert_int_equal(tw_handle_move(sets[s], ids[other], TW_SECOND), other == s ? 0 : -ENOENT);
+                assert_int_equal(tw_timer_move(sets[s], ids[other], TW_SECOND), other == s ? 0 : -ENOENT);
             }
-        assert_int_equal(tw_handles_free(sets[128]), 0);
+        assert_int_equal(tw_timers_free(sets[128]), 0);
         sets[128] = set_of(rt, 1);
         assert_none_is_left(rt, without_cells);
         assert_refused(sets[128], ids[128], -ENOENT);
@@ -108,16 +108,16 @@ TEST(p11_there_are_no_more_timers_than_can_be_told_apart) {
 
 TEST(p11_a_set_does_not_grow_by_a_block_that_cannot_be_told_apart) {
     struct tw_runtime *others = owner_of_blocks(BLOCKS - 1), *rt = virtual_runtime();
-    struct tw_handles *set = set_of(rt, 0);
+    struct tw_timers *set = set_of(rt, 0);
     tw_handle id = TW_NO_HANDLE;
     for (unsigned i = 0; i < CELLS_OF_BLOCK; ++i)
         started(set);
-    assert_int_equal(tw_handle_after(set, &id, 0, count, NULL), -EMFILE);
+    assert_int_equal(tw_timer_after(set, &id, 0, count, NULL), -EMFILE);
     assert_true(id == TW_NO_HANDLE);
-    assert_int_equal(tw_handles_count(set), CELLS_OF_BLOCK);
+    assert_int_equal(tw_timers_count(set), CELLS_OF_BLOCK);
     tw_runtime_free(others);
     id = started(set);
-    assert_int_equal(tw_handle_stop(set, id), 1);
+    assert_int_equal(tw_timer_cancel(set, id), 1);
     assert_refused(set, id, -ESTALE);
     fires = 0;
     assert_ok(tw_runtime_advance(rt, TW_SECOND));
@@ -130,10 +130,10 @@ TEST(p11_sets_that_come_and_go_use_the_same_blocks) {
     enum { OWN = 4 };
     struct tw_runtime *others = owner_of_blocks(BLOCKS - OWN), *rt = virtual_runtime();
     for (unsigned round = 0; round < 10; ++round) {
-        struct tw_handles *set = set_of(rt, 0);
+        struct tw_timers *set = set_of(rt, 0);
         for (unsigned i = 0; i < OWN * CELLS_OF_BLOCK; ++i)
             started(set);
-        assert_int_equal(tw_handles_free(set), 0);
+        assert_int_equal(tw_timers_free(set), 0);
     }
     tw_runtime_free(rt);
     tw_runtime_free(others);
@@ -142,12 +142,12 @@ TEST(p11_sets_that_come_and_go_use_the_same_blocks) {
 /* What was taken for a set that is not made is given back. */
 TEST(p11_sets_that_were_refused_take_nothing) {
     struct tw_runtime *others = owner_of_blocks(BLOCKS - 2), *rt = virtual_runtime();
-    const struct tw_handles_options too_large = {.capacity = 3 * CELLS_OF_BLOCK};
-    struct tw_handles *none = NULL;
+    const struct tw_timers_options too_large = {.capacity = 3 * CELLS_OF_BLOCK};
+    struct tw_timers *none = NULL;
     for (unsigned tries = 0; tries < 10; ++tries)
-        assert_int_equal(tw_handles_new(&none, rt, &too_large), -EMFILE);
+        assert_int_equal(tw_timers_new(&none, rt, &too_large), -EMFILE);
     assert_null(none);
-    tw_handles_free(set_of(rt, 2 * CELLS_OF_BLOCK));
+    tw_timers_free(set_of(rt, 2 * CELLS_OF_BLOCK));
     tw_runtime_free(rt);
     rt = virtual_runtime();
     set_of(rt, 1);

@@ -233,7 +233,7 @@ inline end_record() {
 
 /* With the lock, before and after. */
 inline stop() {
-    if                                  /* src/timers/handle.cpp: "generation == generation_in(handle) &&" */
+    if                                  /* src/timers/timers.cpp: "generation == generation_in(handle) &&" */
 #ifdef BREAK_COMPARES_NO_GENERATION
     :: is_live -> end_record()
 #else
@@ -591,7 +591,7 @@ proctype caller(mtype what) {
     :: what == STOP_WAIT ->
         lock();
         stop();
-        wait_until_over(false);         /* src/timers/handle.cpp: "wait_until_over(*handles, *found, " */
+        wait_until_over(false);         /* src/timers/timers.cpp: "wait_until_over(*handles, *found, " */
         assert(generation != mine);
         unlock()
     :: what == DRAIN -> drain(false)

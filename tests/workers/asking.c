@@ -5,7 +5,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 
-static struct tw_job job;
+static struct tw_work job;
 
 static void nothing(UNUSED struct tw_node *node, UNUSED void *arg) {}
 
@@ -28,13 +28,13 @@ static void ask(struct tw_node *node, void *arg) {
 
 TEST(due_and_overruns_speak_of_the_fire_that_is_run) {
     struct answers answers = {0};
-    struct tw_job held;
+    struct tw_work held;
     shut(&gate);
     rt = new_runtime(by_hand);
     pool = new_pool(rt, (struct tw_workers_options){.threads = 1});
     hold_a_worker(&held, &gate);
     init_job(&job, pool, ask, &answers);
-    assert_ok(tw_runtime_every(rt, &job.node, 10 * TW_MILLISECOND, TW_SKIP));
+    assert_ok(tw_runtime_every(rt, &job.node, 10 * TW_MILLISECOND, TW_COALESCE));
     assert_ok(tw_runtime_leap(rt, 35 * TW_MILLISECOND));
     atomic_store(&gate.open, true);
     wait_for(atomic_load(&answers.given));
@@ -130,11 +130,11 @@ TEST(bad_input_is_refused) {
     assert_string_equal(tw_explain(-EINVAL), "the workers are null");
     assert_int_equal(tw_workers_stats(pool, NULL), -EINVAL);
     assert_string_equal(tw_explain(-EINVAL), "stats is null");
-    assert_int_equal(tw_job_init(NULL, pool, nothing, NULL, 0), -EINVAL);
-    assert_int_equal(tw_job_init(&job, NULL, nothing, NULL, 0), -EINVAL);
-    assert_int_equal(tw_job_init(&job, pool, NULL, NULL, 0), -EINVAL);
-    assert_int_equal(tw_job_init(&job, pool, nothing, NULL, 2), -EINVAL);
-    assert_int_equal(tw_job_init(&job, pool, nothing, NULL, TW_CONCURRENT), 0);
+    assert_int_equal(tw_work_init(NULL, pool, nothing, NULL, 0), -EINVAL);
+    assert_int_equal(tw_work_init(&job, NULL, nothing, NULL, 0), -EINVAL);
+    assert_int_equal(tw_work_init(&job, pool, NULL, NULL, 0), -EINVAL);
+    assert_int_equal(tw_work_init(&job, pool, nothing, NULL, 2), -EINVAL);
+    assert_int_equal(tw_work_init(&job, pool, nothing, NULL, TW_CONCURRENT), 0);
     assert_ok(tw_runtime_free(rt));
 }
 
@@ -142,7 +142,7 @@ TEST(the_largest_pool_is_made_and_works) {
     shut(&gate);
     rt = new_runtime(by_hand);
     pool = new_pool(rt, (struct tw_workers_options){.threads = TW_WORKERS_MAX, .queue = UINT32_C(1) << 24});
-    assert_ok(tw_job_init(&job, pool, wait_in_gate, &gate, TW_CONCURRENT));
+    assert_ok(tw_work_init(&job, pool, wait_in_gate, &gate, TW_CONCURRENT));
     for (int i = 0; i < TW_WORKERS_MAX; ++i)
         fire(&job);
     wait_for(atomic_load(&gate.inside) == TW_WORKERS_MAX);
@@ -154,15 +154,15 @@ static atomic_int made;
 
 /* Callbacks may make pools and jobs. */
 static void make_more(UNUSED struct tw_node *node, void *job_of_it) {
-    struct tw_job *const another = job_of_it;
+    struct tw_work *const another = job_of_it;
     struct tw_workers *more = NULL;
     atomic_store(&made, tw_workers_new(&more, rt, NULL) == 0 && tw_workers_free(more) == -EBUSY &&
-                            tw_job_init(another, more, nothing, NULL, 0) == 0 &&
+                            tw_work_init(another, more, nothing, NULL, 0) == 0 &&
                             tw_runtime_after(rt, &another->node, 0) == 0);
 }
 
 TEST(a_pool_may_be_made_in_a_callback) {
-    struct tw_job others[2];
+    struct tw_work others[2];
     struct tw_node node;
     rt = new_runtime(by_hand);
     tw_node_init(&node, make_more, &others[0]);
@@ -179,4 +179,4 @@ TEST(a_pool_may_be_made_in_a_callback) {
     assert_ok(tw_runtime_free(rt));
 }
 
-TEST(the_size_of_a_job_is_that_of_the_header) { assert_int_equal(tw_job_size(), sizeof(struct tw_job)); }
+TEST(the_size_of_a_job_is_that_of_the_header) { assert_int_equal(tw_work_size(), sizeof(struct tw_work)); }

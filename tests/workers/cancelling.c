@@ -3,7 +3,7 @@
 #include "support/child.h"
 #include "workers_test.h"
 
-static struct tw_job held, job;
+static struct tw_work held, job;
 
 static void begin(unsigned threads) {
     shut(&gate);
@@ -21,13 +21,13 @@ static void end(void) {
 
 TEST(cancelling_prevents_what_waits_and_says_so) {
     int (*const ways[])(struct tw_runtime *, struct tw_node *) = {tw_runtime_cancel, tw_runtime_cancel_wait,
-                                                                  tw_runtime_shutdown};
+                                                                  tw_runtime_retire};
     for (unsigned i = 0; i < COUNT_OF(ways); ++i) {
         begin(1);
         hold_a_worker(&held, &gate);
         init_job(&job, pool, count, NULL);
         assert_int_equal(ways[i](rt, &job.node), 0);
-        assert_ok(tw_job_init(&job, pool, count, NULL, i == 1 ? TW_CONCURRENT : 0));
+        assert_ok(tw_work_init(&job, pool, count, NULL, i == 1 ? TW_CONCURRENT : 0));
         fire(&job);
         fire(&job);
         assert_int_equal(stats_of(pool).waiting, 2);
@@ -94,7 +94,7 @@ static void assert_waits_for_run(int (*way)(struct tw_runtime *, struct tw_node 
 
 TEST(cancel_wait_and_shutdown_wait_for_the_run) {
     assert_waits_for_run(tw_runtime_cancel_wait);
-    assert_waits_for_run(tw_runtime_shutdown);
+    assert_waits_for_run(tw_runtime_retire);
 }
 
 static struct gate gates[2];
@@ -126,7 +126,7 @@ TEST(cancel_wait_does_not_wait_for_the_next_run) {
 TEST(a_job_that_was_shut_down_fires_no_more) {
     begin(1);
     init_job(&job, pool, count, NULL);
-    assert_int_equal(tw_runtime_shutdown(rt, &job.node), 0);
+    assert_int_equal(tw_runtime_retire(rt, &job.node), 0);
     assert_int_equal(tw_runtime_after(rt, &job.node, 0), -EPERM);
     init_job(&job, pool, count, NULL);
     fire(&job);
@@ -139,7 +139,7 @@ TEST(a_job_that_was_shut_down_fires_no_more) {
 /* Pending and waiting at the call: two fires are prevented, and it waits for none. */
 static void cancel_oneself(struct tw_node *node, void *arg) {
     pass(arg);
-    if (tw_runtime_cancel_wait(rt, node) != 1 || tw_runtime_shutdown(rt, node) != 0)
+    if (tw_runtime_cancel_wait(rt, node) != 1 || tw_runtime_retire(rt, node) != 0)
         atomic_fetch_add(&faults, 1);
     atomic_fetch_add(&runs, 1);
 }
@@ -147,7 +147,7 @@ static void cancel_oneself(struct tw_node *node, void *arg) {
 TEST(inside_its_own_run_a_job_does_not_wait_for_itself) {
     for (unsigned flags = 0; flags <= TW_CONCURRENT; ++flags) {
         begin(1);
-        assert_ok(tw_job_init(&job, pool, cancel_oneself, &gate, flags));
+        assert_ok(tw_work_init(&job, pool, cancel_oneself, &gate, flags));
         fire(&job);
         wait_for(atomic_load(&gate.inside) == 1);
         fire(&job);
@@ -160,7 +160,7 @@ TEST(inside_its_own_run_a_job_does_not_wait_for_itself) {
 
 /* Allocated on the heap, so that sanitizers find late accesses. */
 struct ephemeral {
-    struct tw_job job;
+    struct tw_work job;
     atomic_int *freed;
 };
 
@@ -180,7 +180,7 @@ TEST(a_job_may_be_freed_in_its_own_callback) {
     for (int i = 0; i < MANY; ++i) {
         struct ephemeral *const it = malloc(sizeof *it);
         it->freed = &freed;
-        assert_ok(tw_job_init(&it->job, pool, free_oneself, it, i % 5 == 0 ? TW_CONCURRENT : 0));
+        assert_ok(tw_work_init(&it->job, pool, free_oneself, it, i % 5 == 0 ? TW_CONCURRENT : 0));
         if (i % 5 != 0) /* the next fire is due while the first runs */
             assert_ok(tw_runtime_every(rt, &it->job.node, 50000, TW_BURST));
         else
@@ -199,7 +199,7 @@ static void touch(UNUSED struct tw_node *node, void *arg) {
 }
 
 struct owned {
-    struct tw_job job;
+    struct tw_work job;
     atomic_int touched;
 };
 
@@ -208,12 +208,12 @@ static void *make_and_free(void *seed) {
     for (int i = 0; i < 1500; ++i) {
         struct owned *const it = malloc(sizeof *it);
         atomic_init(&it->touched, 0);
-        tw_job_init(&it->job, pool, touch, &it->touched, (unsigned)random_below(&random, 2));
+        tw_work_init(&it->job, pool, touch, &it->touched, (unsigned)random_below(&random, 2));
         tw_runtime_every(rt, &it->job.node, 50000, TW_BURST);
         for (uint64_t pause = random_below(&random, 3); pause > 0; --pause)
             nanosleep(&(struct timespec){.tv_nsec = 60000}, NULL);
         if (random_below(&random, 2) == 0)
-            tw_runtime_shutdown(rt, &it->job.node);
+            tw_runtime_retire(rt, &it->job.node);
         else
             tw_runtime_cancel_wait(rt, &it->job.node);
         if (atomic_load(&it->touched) % 50 != 0)
@@ -248,7 +248,7 @@ static struct owned *replaced;
 static void replace_oneself(UNUSED struct tw_node *node, UNUSED void *arg) {
     struct owned *const it = replaced;
     memset(it, 0, sizeof *it);
-    if (tw_job_init(&it->job, pool, wait_in_gate, &gate, 0) != 0 ||
+    if (tw_work_init(&it->job, pool, wait_in_gate, &gate, 0) != 0 ||
         tw_runtime_after(rt, &it->job.node, 0) != 0)
         atomic_fetch_add(&faults, 1);
     wait_for(atomic_load(&gate.inside) == 1);

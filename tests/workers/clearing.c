@@ -1,11 +1,11 @@
-/* tw_runtime_clear takes back the jobs whose fires wait for a worker. Of nodes: runtime/clear.c. */
+/* tw_runtime_cancel_all takes back the jobs whose fires wait for a worker. Of nodes: runtime/clear.c. */
 #include "workers_test.h"
 
-#include <tickwheel/handle.h>
+#include <tickwheel/timers.h>
 
 enum { JOBS = 50 };
 
-static struct tw_job held, jobs[JOBS];
+static struct tw_work held, jobs[JOBS];
 static struct tw_node *told[JOBS + 3];
 static unsigned times_told;
 
@@ -28,9 +28,9 @@ static void end(int expected_runs) {
     assert_ok(tw_runtime_free(rt));
 }
 
-static struct tw_handles *new_set(void) {
-    struct tw_handles *set = NULL;
-    assert_ok(tw_handles_new(&set, rt, &(struct tw_handles_options){.workers = pool}));
+static struct tw_timers *new_set(void) {
+    struct tw_timers *set = NULL;
+    assert_ok(tw_timers_new(&set, rt, &(struct tw_timers_options){.workers = pool}));
     return set;
 }
 
@@ -45,11 +45,11 @@ static void *advance(UNUSED void *arg) {
 }
 
 TEST(a_clear_takes_back_the_jobs_of_all_pools_and_leaves_handles_alone) {
-    struct tw_job of_second, often;
+    struct tw_work of_second, often;
     begin(0);
     struct tw_workers *const first = pool, *const second =
                                                new_pool(rt, (struct tw_workers_options){.threads = 1});
-    struct tw_handles *const set = new_set();
+    struct tw_timers *const set = new_set();
     pool = second;
     hold_a_worker(&of_second, &gate);
     pool = first;
@@ -59,12 +59,12 @@ TEST(a_clear_takes_back_the_jobs_of_all_pools_and_leaves_handles_alone) {
     assert_ok(tw_runtime_every(rt, &often.node, TW_MILLISECOND, TW_BURST));
     for (unsigned i = 0; i < JOBS; ++i) {
         tw_handle id;
-        assert_ok(tw_job_init(&jobs[i], pool, count, NULL, i % 2 == 0 ? TW_CONCURRENT : 0));
+        assert_ok(tw_work_init(&jobs[i], pool, count, NULL, i % 2 == 0 ? TW_CONCURRENT : 0));
         assert_ok(tw_runtime_after(rt, &jobs[i].node, 0));
-        assert_ok(tw_handle_after(set, &id, 0, count_fire, NULL));
+        assert_ok(tw_timer_after(set, &id, 0, count_fire, NULL));
     }
     assert_ok(tw_runtime_advance(rt, 3 * TW_MILLISECOND));
-    assert_ok(tw_runtime_clear(rt, note, NULL));
+    assert_ok(tw_runtime_cancel_all(rt, note, NULL));
     assert_int_equal(times_told, JOBS + 3); /* `often` once, although it waits and is pending */
     for (unsigned i = 0; i < JOBS; ++i)
         assert_int_equal(tw_runtime_cancel(rt, &jobs[i].node), 0);
@@ -87,14 +87,14 @@ TEST(a_job_that_fires_during_the_clear_is_not_taken_back) {
     init_job(&jobs[0], pool, count, NULL);
     init_job(&jobs[1], pool, count, NULL);
     fire(&jobs[0]);
-    assert_ok(tw_runtime_clear(rt, note_and_fire_next, NULL));
+    assert_ok(tw_runtime_cancel_all(rt, note_and_fire_next, NULL));
     assert_int_equal(times_told, 1);
     assert_ptr_equal(told[0], &jobs[0].node);
     end(1);
 }
 
 static void clear(UNUSED struct tw_node *node, UNUSED void *arg) {
-    if (tw_runtime_clear(rt, note, NULL) != 0)
+    if (tw_runtime_cancel_all(rt, note, NULL) != 0)
         atomic_fetch_add(&faults, 1);
     atomic_fetch_add(&runs, 1);
 }
@@ -130,18 +130,18 @@ TEST(a_clear_finds_jobs_whose_places_in_the_queue_change_meanwhile) {
         .due_ns = TW_MILLISECOND, .period_ns = TW_MILLISECOND, .missed = TW_BURST, .fires = 2};
     begin(4);
     shut(&of_inline);
-    struct tw_handles *const set = new_set();
+    struct tw_timers *const set = new_set();
     init_job(&jobs[0], pool, count, NULL);
     init_job(&jobs[1], pool, count, NULL);
-    assert_ok(tw_handle_start(set, &id, &twice, &task));
+    assert_ok(tw_timer_start(set, &id, &twice, &task));
     assert_ok(tw_runtime_advance(rt, 2 * TW_MILLISECOND));
     fire(&jobs[0]);
-    assert_ok(tw_handle_after(set, &id, 0, count_fire, NULL));
+    assert_ok(tw_timer_after(set, &id, 0, count_fire, NULL));
     assert_ok(tw_runtime_advance(rt, 0));
     assert_ok(tw_runtime_after(rt, &jobs[1].node, 0));
     pthread_create(&thread, NULL, advance, NULL); /* one fire too many: runs the oldest inline */
     wait_for(of_inline.inside == 1);
-    assert_ok(tw_runtime_clear(rt, note_and_end_inline_run, NULL));
+    assert_ok(tw_runtime_cancel_all(rt, note_and_end_inline_run, NULL));
     pthread_join(thread, NULL);
     assert_int_equal(times_told, 2);
     assert_ptr_equal(told[0], &jobs[1].node);

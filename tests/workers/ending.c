@@ -2,9 +2,9 @@
 #include "support/counted_closes.h"
 #include "workers_test.h"
 
-#include <tickwheel/handle.h>
+#include <tickwheel/timers.h>
 
-static struct tw_job held, jobs[20];
+static struct tw_work held, jobs[20];
 
 static void make(struct tw_runtime_options options, struct tw_workers_options of_pool) {
     shut(&gate);
@@ -110,7 +110,7 @@ TEST(freeing_a_pool_discards_the_queue_at_once) {
 }
 
 TEST(several_pools_of_one_runtime_end_with_it) {
-    struct tw_job of_others[3];
+    struct tw_work of_others[3];
     make(by_hand, (struct tw_workers_options){.threads = 2});
     for (unsigned i = 0; i < COUNT_OF(of_others); ++i) {
         struct tw_workers *const other = new_pool(rt, (struct tw_workers_options){.threads = 1});
@@ -204,17 +204,17 @@ static void advance_by_each_ms(int periods) {
 static void stop_from_a_run(enum tw_missed missed, unsigned discards, int fires, uint64_t overruns) {
     make(by_hand, (struct tw_workers_options){.threads = 1, .at_stop = TW_STOP_DISCARD});
     hold_a_worker(&held, &gate);
-    struct tw_job stops;
+    struct tw_work stops;
     struct gate second = {0};
-    struct tw_handles *set = NULL;
+    struct tw_timers *set = NULL;
     struct handle_fires often = {0}, once = {0};
     const struct tw_task task = {.fn = count_handle, .arg = &once, .drop = count_drop};
     tw_handle id;
     init_job(&stops, pool, pass_and_stop, &second);
     fire(&stops);
-    assert_ok(tw_handles_new(&set, rt, &(struct tw_handles_options){.workers = pool}));
-    assert_ok(tw_handle_start(set, &id, &(struct tw_when){0}, &task));
-    assert_ok(tw_handle_every(set, &id, TW_MILLISECOND, missed, count_handle, &often));
+    assert_ok(tw_timers_new(&set, rt, &(struct tw_timers_options){.workers = pool}));
+    assert_ok(tw_timer_start(set, &id, &(struct tw_when){0}, &task));
+    assert_ok(tw_timer_every(set, &id, TW_MILLISECOND, missed, count_handle, &often));
     for (unsigned i = 0; i < COUNT_OF(jobs); ++i)
         fire(&jobs[i]);
     advance_by_each_ms(3);
@@ -237,7 +237,7 @@ static void stop_from_a_run(enum tw_missed missed, unsigned discards, int fires,
 
 TEST(a_run_that_stops_the_runtime_discards_the_queue) {
     stop_from_a_run(TW_BURST, 3, 2, 0);
-    stop_from_a_run(TW_SKIP, 1, 1, 1);
+    stop_from_a_run(TW_COALESCE, 1, 1, 1);
 }
 
 /* --- freeing the runtime from inside a run ------------------------------------------------ */
@@ -286,21 +286,21 @@ TEST(a_run_may_free_the_runtime) {
 }
 
 /* Stops a timer while a callback frees the runtime. */
-static struct tw_handles *set;
+static struct tw_timers *set;
 static tw_handle far;
 static atomic_int answer;
 
 static void stop_far(UNUSED struct tw_node *node, void *arg) {
     pass(arg);
-    atomic_store(&answer, tw_handle_stop(set, far));
+    atomic_store(&answer, tw_timer_cancel(set, far));
 }
 
 TEST(a_run_that_goes_on_while_the_runtime_is_freed_still_has_its_timers) {
     struct tw_node frees;
     struct gate opened = {.open = true};
     make(with_counted_closes("sleep"), (struct tw_workers_options){.threads = 1});
-    assert_ok(tw_handles_new(&set, rt, NULL));
-    assert_ok(tw_handle_after(set, &far, 3600 * TW_SECOND, no_task, NULL));
+    assert_ok(tw_timers_new(&set, rt, NULL));
+    assert_ok(tw_timer_after(set, &far, 3600 * TW_SECOND, no_task, NULL));
     init_job(&held, pool, stop_far, &gate);
     tw_node_init(&frees, free_runtime, &opened);
     assert_ok(tw_runtime_after(rt, &held.node, 0));
@@ -356,7 +356,7 @@ TEST(a_run_may_free_a_runtime_that_another_thread_advances) {
 
 /* Runs inline on the runtime's thread: as from any callback. */
 TEST(an_inline_run_may_free_the_runtime) {
-    static struct tw_job second, third;
+    static struct tw_work second, third;
     make(with_counted_closes("sleep"), (struct tw_workers_options){.threads = 1, .queue = 1});
     struct gate worker = {0};
     init_job(&held, pool, wait_in_gate, &worker);

@@ -3,7 +3,7 @@
 #include "support/child.h"
 #include "workers_test.h"
 
-static struct tw_job held, jobs[10];
+static struct tw_work held, jobs[10];
 
 /* A worker runs `held`; another fire of it waits, and so do fires of all the other jobs. */
 static void begin(void) {
@@ -14,7 +14,7 @@ static void begin(void) {
     hold_a_worker(&held, &gate);
     fire(&held);
     for (unsigned i = 0; i < COUNT_OF(jobs); ++i) {
-        assert_ok(tw_job_init(&jobs[i], pool, count, NULL, i % 2));
+        assert_ok(tw_work_init(&jobs[i], pool, count, NULL, i % 2));
         fire(&jobs[i]);
     }
     wait_until_others_sleep();
@@ -31,12 +31,12 @@ static void end(void) {
 static void everything_is_refused(void) {
     struct tw_worker_stats stats;
     struct tw_workers *more;
-    struct tw_job job;
+    struct tw_work job;
     expect(tw_workers_new(&more, rt, NULL) == -ECHILD);
     expect(tw_workers_free(pool) == -ECHILD);
     expect(tw_workers_wait(pool) == -ECHILD);
     expect(tw_workers_stats(pool, &stats) == -ECHILD);
-    expect(tw_job_init(&job, pool, count, NULL, 0) == -ECHILD);
+    expect(tw_work_init(&job, pool, count, NULL, 0) == -ECHILD);
     expect(tw_runtime_cancel(rt, &jobs[0].node) == -ECHILD);
 }
 
@@ -47,7 +47,7 @@ static void pool_works_again(void) {
     expect(tw_workers_stats(pool, &stats) == 0 && stats.waiting == 0 && stats.running == 0);
     for (unsigned i = 0; i < COUNT_OF(jobs); ++i)
         expect(tw_runtime_cancel_wait(rt, &jobs[i].node) == 0);
-    expect(tw_runtime_shutdown(rt, &held.node) == 0);
+    expect(tw_runtime_retire(rt, &held.node) == 0);
     for (unsigned i = 0; i < 2 * COUNT_OF(jobs); ++i)
         expect(tw_runtime_after(rt, &jobs[i / 2].node, 0) == 0 && tw_runtime_advance(rt, 0) == 0);
     expect(tw_workers_wait(pool) == 0);
@@ -98,7 +98,7 @@ static void fork_in_run(UNUSED struct tw_node *node, void *arg) {
 /* In place of a worker: the only one is held. A job that would not end waits behind it, and must not run in
  * the child. On a worker: free_or_fork_anywhere.c. */
 static void fork_in_place(int does) {
-    struct tw_job forks;
+    struct tw_work forks;
     shut(&gate);
     atomic_store(&runs, 0);
     atomic_store(&status_of_child, -1);
@@ -134,7 +134,7 @@ static void fork_and_return(UNUSED struct tw_node *node, UNUSED void *arg) {
 }
 
 TEST(p13_a_run_in_place_may_fork_and_the_child_may_use_the_pool) {
-    struct tw_job forks;
+    struct tw_work forks;
     shut(&gate);
     atomic_store(&runs, 0);
     rt = new_runtime(by_hand);
@@ -169,13 +169,13 @@ TEST(p13_a_run_in_place_may_fork_and_the_child_may_use_the_pool) {
 /* --- during calls ---------------------------------------------------------------------------- */
 
 TEST(p13_a_fork_amid_runs_leaves_a_pool_in_one_piece) {
-    static struct tw_job busy[50];
+    static struct tw_work busy[50];
     rt = started_runtime((struct tw_runtime_options){.tick_ns = 50000});
     pool = new_pool(rt, (struct tw_workers_options){.threads = 3, .queue = 10});
     wait_until_others_sleep();
     for (unsigned i = 0; i < COUNT_OF(busy); ++i) {
-        assert_ok(tw_job_init(&busy[i], pool, count, NULL, i % 2));
-        assert_ok(tw_runtime_every(rt, &busy[i].node, 50000, TW_SKIP));
+        assert_ok(tw_work_init(&busy[i], pool, count, NULL, i % 2));
+        assert_ok(tw_runtime_every(rt, &busy[i].node, 50000, TW_COALESCE));
     }
     for (int i = 0; i < 40; ++i) {
         const pid_t child = fork();
@@ -185,7 +185,7 @@ TEST(p13_a_fork_amid_runs_leaves_a_pool_in_one_piece) {
                 expect(tw_runtime_after_fork(rt) == 0);
                 const int before = runs;
                 expect(tw_runtime_start(rt) == 0);
-                expect(tw_runtime_every(rt, &busy[i % 50].node, 50000, TW_SKIP) == 0);
+                expect(tw_runtime_every(rt, &busy[i % 50].node, 50000, TW_COALESCE) == 0);
                 while (runs < before + 5)
                     doze();
             }

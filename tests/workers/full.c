@@ -4,10 +4,10 @@
 
 #include <poll.h>
 
-#include <tickwheel/handle.h>
 #include <tickwheel/observe.h>
+#include <tickwheel/timers.h>
 
-static struct tw_job held, jobs[400];
+static struct tw_work held, jobs[400];
 static atomic_int inline_runs;
 static pthread_t main_thread;
 
@@ -58,7 +58,7 @@ TEST(reject_leaves_fires_out_and_counts_them) {
 /* Also right after the pool was made, when its threads may not have started yet. */
 TEST(fires_for_which_a_worker_is_idle_do_not_count_as_waiting) {
     for (int round = 0; round < 50; ++round) {
-        struct tw_job more[5];
+        struct tw_work more[5];
         shut(&gate);
         rt = new_runtime(by_hand);
         pool =
@@ -80,7 +80,7 @@ TEST(fires_for_which_a_worker_is_idle_do_not_count_as_waiting) {
 
 /* Fires that wait for the run of their own job fill the queue, but no worker. */
 TEST(reject_takes_a_fire_that_an_idle_worker_can_run_though_the_queue_is_full) {
-    struct tw_job concurrent;
+    struct tw_work concurrent;
     begin(by_hand, (struct tw_workers_options){.threads = 3, .queue = 1, .when_full = TW_FULL_REJECT},
           count_where);
     hold_a_worker(&held, &gate);
@@ -91,7 +91,7 @@ TEST(reject_takes_a_fire_that_an_idle_worker_can_run_though_the_queue_is_full) {
     assert_int_equal(stats_of(pool).waiting, 1);
     fire(&held);
     assert_int_equal(stats_of(pool).rejected, 1);
-    assert_ok(tw_job_init(&concurrent, pool, wait_in_gate, &gate, TW_CONCURRENT));
+    assert_ok(tw_work_init(&concurrent, pool, wait_in_gate, &gate, TW_CONCURRENT));
     for (int inside = 2; inside <= 3; ++inside) {
         fire(&concurrent);
         wait_for(atomic_load(&gate.inside) == inside);
@@ -110,7 +110,7 @@ static int first_inline;
 
 static void is_a_run(struct tw_node *node, void *arg) {
     if (pthread_equal(pthread_self(), main_thread) && atomic_load(&inline_runs) == 0)
-        first_inline = (int)((struct tw_job *)node - jobs);
+        first_inline = (int)((struct tw_work *)node - jobs);
     if (tw_runtime_due(rt) != 5 * TW_MILLISECOND || tw_runtime_advance(rt, 0) != -EBUSY ||
         tw_workers_wait(pool) != -EBUSY || tw_runtime_cancel_wait(rt, node) != 0)
         atomic_fetch_add(&faults, 1);
@@ -153,23 +153,23 @@ TEST(an_idle_worker_takes_the_fire_that_an_inline_run_leaves) {
     assert_ok(tw_workers_wait(pool));
     assert_int_equal(runs, 2);
     assert_int_equal(inline_runs, 1);
-    assert_ok(tw_runtime_clear(rt, NULL, NULL)); /* nothing of the run is left for it to find */
+    assert_ok(tw_runtime_cancel_all(rt, NULL, NULL)); /* nothing of the run is left for it to find */
     end();
 }
 
 /* The firing thread asks no more whether the queue has room: it would end its turn after each timer. */
 TEST(after_an_inline_run_one_turn_fires_all_that_is_due) {
-    struct tw_handles *set = NULL;
+    struct tw_timers *set = NULL;
     struct tw_observed observed;
     begin(by_hand, (struct tw_workers_options){.threads = 1, .queue = 1}, count_where);
     hold_a_worker(&held, &gate);
     for (unsigned i = 0; i < 2; ++i)
         fire(&jobs[i]);
     assert_int_equal(inline_runs, 1);
-    assert_ok(tw_handles_new(&set, rt, NULL));
+    assert_ok(tw_timers_new(&set, rt, NULL));
     for (unsigned i = 0; i < 3; ++i) {
         tw_handle id;
-        assert_ok(tw_handle_after(set, &id, TW_MILLISECOND, no_task, NULL));
+        assert_ok(tw_timer_after(set, &id, TW_MILLISECOND, no_task, NULL));
     }
     assert_ok(tw_runtime_advance(rt, TW_MILLISECOND));
     assert_ok(tw_runtime_observe(rt, &observed));
@@ -193,7 +193,7 @@ static void *cancel_held(UNUSED void *arg) {
 TEST(cancel_wait_on_another_thread_waits_for_an_inline_run) {
     pthread_t driving, cancelling;
     struct gate of_worker = {0};
-    struct tw_job busy;
+    struct tw_work busy;
     begin(by_hand, (struct tw_workers_options){.threads = 1, .queue = 1}, count);
     hold_a_worker(&busy, &of_worker);
     init_job(&held, pool, wait_in_gate, &gate);
@@ -216,7 +216,7 @@ TEST(cancel_wait_on_another_thread_waits_for_an_inline_run) {
 TEST(inline_waits_when_there_is_nothing_that_it_may_run) {
     pthread_t thread;
     struct gate of_other = {0};
-    struct tw_job other;
+    struct tw_work other;
     begin(by_hand, (struct tw_workers_options){.threads = 2, .queue = 2}, count);
     atomic_store(&advanced, 0);
     hold_a_worker(&held, &gate);
@@ -293,7 +293,7 @@ static void stop_and_wait(UNUSED struct tw_node *node, void *arg) {
 
 /* A held worker leaves no room until the end. `late` fires until the queue overflows, and is
  * due once more when the runtime starts again. */
-static void stop_while_full(enum tw_when_full when_full, struct tw_job *late) {
+static void stop_while_full(enum tw_when_full when_full, struct tw_work *late) {
     atomic_store(&stop_now, false);
     atomic_store(&stopped, false);
     begin((struct tw_runtime_options){0},

@@ -3,12 +3,12 @@
 #include "workers_test.h"
 
 enum { JOBS = 300 };
-static struct tw_job jobs[JOBS];
+static struct tw_work jobs[JOBS];
 
 static void use_every_call(void) {
     struct tw_worker_stats stats;
     for (unsigned i = 0; i < JOBS; ++i) {
-        tw_job_init(&jobs[i], pool, count, NULL, i % 2);
+        tw_work_init(&jobs[i], pool, count, NULL, i % 2);
         tw_runtime_every(rt, &jobs[i].node, TW_MILLISECOND, TW_BURST);
     }
     const int before = atomic_load(&runs);
@@ -16,7 +16,7 @@ static void use_every_call(void) {
         doze();
     for (unsigned i = 0; i < JOBS; ++i)
         if (i % 3 == 0)
-            tw_runtime_shutdown(rt, &jobs[i].node);
+            tw_runtime_retire(rt, &jobs[i].node);
         else
             tw_runtime_cancel_wait(rt, &jobs[i].node);
     tw_workers_wait(pool);

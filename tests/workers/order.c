@@ -39,7 +39,7 @@ static void note_and_wait(struct tw_node *node, void *arg) {
 /* A fire from during the job's run is older than a fire after it. */
 TEST(a_fire_that_waited_for_its_own_job_is_not_overtaken) {
     struct noted_gate at = {.number = 7};
-    struct tw_job busy, other;
+    struct tw_work busy, other;
     begin(1);
     init_job(&busy, pool, note_and_wait, &at);
     init_job(&other, pool, note, (void *)(intptr_t)8);
@@ -57,7 +57,7 @@ TEST(a_fire_that_waited_for_its_own_job_is_not_overtaken) {
 
 TEST(no_job_waits_behind_a_job_that_runs) {
     struct noted_gate at = {.number = 1};
-    struct tw_job busy, other;
+    struct tw_work busy, other;
     begin(2);
     init_job(&busy, pool, note_and_wait, &at);
     init_job(&other, pool, note, (void *)(intptr_t)2);
@@ -92,7 +92,7 @@ static bool forget(int job) {
     return any;
 }
 
-static void fire_and_cancel_at_random(struct tw_job *jobs, uint64_t *random) {
+static void fire_and_cancel_at_random(struct tw_work *jobs, uint64_t *random) {
     fires = 0;
     for (int step = 0; step < STEPS; ++step) {
         const int job = (int)random_below(random, JOBS);
@@ -108,11 +108,11 @@ static void fire_and_cancel_at_random(struct tw_job *jobs, uint64_t *random) {
 /* With one worker, every run begins when the one before it has ended. Some jobs are
  * concurrent, which makes no difference here. */
 TEST(runs_begin_in_the_order_of_the_fires_also_when_some_are_cancelled) {
-    struct tw_job held, jobs[JOBS];
+    struct tw_work held, jobs[JOBS];
     uint64_t random = 20;
     begin(1);
     for (int i = 0; i < JOBS; ++i)
-        assert_ok(tw_job_init(&jobs[i], pool, note, (void *)(intptr_t)i, i % 3 == 0 ? TW_CONCURRENT : 0));
+        assert_ok(tw_work_init(&jobs[i], pool, note, (void *)(intptr_t)i, i % 3 == 0 ? TW_CONCURRENT : 0));
     for (int round = 0; round < 4; ++round) {
         shut(&gate);
         atomic_store(&runs, 0);
@@ -130,9 +130,9 @@ TEST(runs_begin_in_the_order_of_the_fires_also_when_some_are_cancelled) {
 /* --- one at a time ------------------------------------------------------------------- */
 
 TEST(a_concurrent_job_runs_as_often_at_once_as_there_are_workers) {
-    struct tw_job job;
+    struct tw_work job;
     begin(3);
-    assert_ok(tw_job_init(&job, pool, wait_in_gate, &gate, TW_CONCURRENT));
+    assert_ok(tw_work_init(&job, pool, wait_in_gate, &gate, TW_CONCURRENT));
     for (int i = 0; i < 5; ++i)
         fire(&job);
     wait_for(atomic_load(&gate.inside) == 3);
@@ -146,7 +146,7 @@ TEST(a_concurrent_job_runs_as_often_at_once_as_there_are_workers) {
 
 /* The number is not atomic: overlapping or unsynchronised runs would lose increments. */
 struct serial {
-    struct tw_job job;
+    struct tw_work job;
     atomic_int runs; /* 0 or 1; an int, because RISC-V has no smaller atomic exchange */
     uint64_t number;
 };
@@ -196,7 +196,7 @@ TEST(runs_of_one_job_never_meet_whatever_others_do) {
     for (unsigned i = 0; i < COUNT_OF(threads); ++i)
         pthread_join(threads[i], NULL);
     for (unsigned i = 0; i < COUNT_OF(serials); ++i)
-        assert_ok(tw_runtime_shutdown(rt, &serials[i].job.node));
+        assert_ok(tw_runtime_retire(rt, &serials[i].job.node));
     assert_int_equal(faults, 0);
     for (unsigned i = 0; i < COUNT_OF(serials); ++i)
         total += serials[i].number;
@@ -210,7 +210,7 @@ TEST(runs_of_one_job_never_meet_whatever_others_do) {
 enum { PERIODS = 10 };
 
 struct late_job {
-    struct tw_job job;
+    struct tw_work job;
     struct gate gate;
     uint64_t overruns[PERIODS];
     int64_t due[PERIODS];
@@ -226,7 +226,7 @@ static void note_lateness(UNUSED struct tw_node *node, void *arg) {
 
 /* Lets ten periods pass while the first run continues, then runs everything that waits. */
 static void be_late(struct late_job *late, unsigned flags, enum tw_missed missed) {
-    assert_ok(tw_job_init(&late->job, pool, note_lateness, late, flags));
+    assert_ok(tw_work_init(&late->job, pool, note_lateness, late, flags));
     assert_ok(tw_runtime_label(rt, &late->job.node, "late")); /* which makes no difference */
     assert_ok(tw_runtime_every(rt, &late->job.node, TW_MILLISECOND, missed));
     for (int i = 0; i < PERIODS; ++i) {
@@ -238,7 +238,7 @@ static void be_late(struct late_job *late, unsigned flags, enum tw_missed missed
 /* So a job that is slower than its period does not fill the queue. */
 TEST(periodic_fires_that_skip_or_delay_join_the_one_that_waits) {
     for (unsigned flags = 0; flags <= TW_CONCURRENT; flags += TW_CONCURRENT)
-        for (int missed = TW_SKIP; missed <= TW_DELAY; ++missed) {
+        for (int missed = TW_COALESCE; missed <= TW_DELAY; ++missed) {
             struct late_job late = {.gate = {0}};
             begin(1);
             const int64_t start = tw_runtime_now(rt);

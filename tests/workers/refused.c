@@ -11,9 +11,9 @@ static void count(UNUSED struct tw_node *node, UNUSED void *arg) { atomic_fetch_
 
 /* Returns true if the pool works. */
 static bool runs_a_job(struct tw_runtime *rt, struct tw_workers *pool) {
-    struct tw_job job;
+    struct tw_work job;
     const int before = atomic_load(&runs);
-    return tw_job_init(&job, pool, count, NULL, 0) == 0 && tw_runtime_after(rt, &job.node, 0) == 0 &&
+    return tw_work_init(&job, pool, count, NULL, 0) == 0 && tw_runtime_after(rt, &job.node, 0) == 0 &&
            tw_runtime_advance(rt, 0) == 0 && tw_workers_wait(pool) == 0 && atomic_load(&runs) == before + 1;
 }
 

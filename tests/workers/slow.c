@@ -65,12 +65,12 @@ static void sleep_long(UNUSED struct tw_node *node, UNUSED void *arg) {
 }
 
 TEST(callbacks_that_sleep_do_not_move_the_p99_of_a_timer) {
-    static struct tw_job sleepers[SLEEPERS];
+    static struct tw_work sleepers[SLEEPERS];
     rt = started_runtime((struct tw_runtime_options){0});
     pool = new_pool(rt, (struct tw_workers_options){.threads = 8});
     const int64_t alone = middle_p99_of_lateness();
     tw_node_init(&pulse, count_pulse, NULL);
-    assert_ok(tw_runtime_every(rt, &pulse, TW_MILLISECOND, TW_SKIP));
+    assert_ok(tw_runtime_every(rt, &pulse, TW_MILLISECOND, TW_COALESCE));
     for (unsigned i = 0; i < SLEEPERS; ++i) {
         init_job(&sleepers[i], pool, sleep_long, NULL);
         assert_ok(tw_runtime_after(rt, &sleepers[i].node, (int64_t)(i % 10) * 10 * TW_MILLISECOND));

@@ -21,7 +21,7 @@ MOST_LISTED = 5  # next due nodes of a wheel
 MOST_WALKED = 100000  # nodes visited to find them
 
 STATES = {0: "idle", 1: "pending", 2: "shut down"}
-MISSED = {0: "burst", 1: "skip", 2: "delay"}
+MISSED = {0: "coalesce", 1: "delay", 2: "burst"}
 CLOCKS = {1: "monotonic", 2: "boot time", 3: "wall", 4: "virtual"}
 UNITS = (("d", 86400e9), ("h", 3600e9), ("min", 60e9), ("s", 1e9), ("ms", 1e6), ("us", 1e3))
 
@@ -172,7 +172,7 @@ def nodes_of(contents):
 
 
 def nodes_of_tree(contents):
-    """The pending nodes of the tree, and of the trees of tw_clear calls in progress."""
+    """The pending nodes of the tree, and of the trees of tw_cancel_all calls in progress."""
     ways, clearing, walked = [contents["top_"]], contents["under_way_"]["first_"], 0
     while int(clearing) and len(ways) < MOST_WALKED:
         ways.append(clearing["top"])
@@ -288,7 +288,7 @@ class Runtime:
 
 
 class Set:
-    """struct tw_handles and struct tw_keyed, which the library implements as record_set"""
+    """struct tw_timers and struct tw_keyed, which the library implements as record_set"""
 
     def __init__(self, value):
         self.value = value
@@ -311,7 +311,7 @@ class Handle:
         return f"cell {self.value & 0xffffffff}, generation {self.value >> 32}" if self.value else "none"
 
 
-PRINTERS = {"tw_node": Node, "tw": Wheel, "tw_runtime": Runtime, "tw_handles": Set, "tw_keyed": Set,
+PRINTERS = {"tw_node": Node, "tw": Wheel, "tw_runtime": Runtime, "tw_timers": Set, "tw_keyed": Set,
             "tickwheel::timers::record_set": Set}
 
 

@@ -13,9 +13,9 @@
  *     ...
  *     struct tw_task task = {.fn = write_report, .arg = &report, .next = next_report};
  *     tw_calendar_new(&report.calendar, "30 9 * * mon-fri", "Europe/Berlin", NULL);
- *     tw_handle_start(timers, &handle, NULL, &task);    // on a runtime with TW_CLOCK_WALL
+ *     tw_timer_start(timers, &handle, NULL, &task);    // on a runtime with TW_CLOCK_WALL
  *
- * A calendar is a cron expression in a time zone. It only computes due times; timers of handle.h and
+ * A calendar is a cron expression in a time zone. It only computes due times; timers of timers.h and
  * keyed.h ask a calendar through `next` of task.h, where `arg` is a struct of yours that has the
  * calendar in it. tickwheel/durable.h uses the same expressions. The library is tickwheel::calendar
  * (pkg-config: tickwheel-calendar).

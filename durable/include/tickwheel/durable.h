@@ -3,7 +3,7 @@
  *     struct tw_durable *jobs;
  *     struct tw_durable_job reminder = {.kind = "reminder", .key = "order 17", .due_ns = 180 * TW_SECOND};
  *     tw_durable_open(&jobs, rt, "sqlite:jobs.db", NULL);
- *     tw_durable_handle(jobs, "reminder", on_reminder, NULL, NULL);
+ *     tw_durable_register(jobs, "reminder", on_reminder, NULL, NULL);
  *     tw_durable_put(jobs, &reminder, TW_DURABLE_REPLACE);  // on disk when it returns
  *     ...
  *     tw_durable_close(jobs);
@@ -93,7 +93,8 @@ enum tw_durable_existing {
     TW_DURABLE_REPLACE, /* the new job takes its place. If the former one was started, its handler goes on, or
                            still begins if it waits for a worker of another process; its answer counts for
                            nothing. The handlers of both can run at the same time */
-    TW_DURABLE_KEEP     /* it stays, and the put changes nothing */
+    TW_DURABLE_KEEP,    /* it stays, and the put changes nothing */
+    TW_DURABLE_ADD      /* it stays, and the put returns -EEXIST: the caller learns that there was one */
 };
 
 enum tw_durable_state {
@@ -254,7 +255,7 @@ enum tw_durable_answer tw_durable_failed(struct tw_durable_fire *fire, const cha
  * replaced or removed since: a job that replaced this one may be running in another process. */
 TW_MUST_CHECK int64_t tw_durable_lease(const struct tw_durable_fire *fire);
 
-/* Options of tw_durable_handle. All zeroes, or a null pointer instead, gives the defaults. */
+/* Options of tw_durable_register. All zeroes, or a null pointer instead, gives the defaults. */
 struct tw_durable_retries {
     uint32_t attempts;      /* tries for a due time, the first included. After the last a job is
                                TW_DURABLE_FAILED; a periodic one goes on with its next due time. 0: 20. A try
@@ -268,15 +269,16 @@ struct tw_durable_retries {
  *   -EINVAL  also: an option is out of range
  *   -EEXIST  there is one already
  *   -EPERM   the connection was opened without a runtime */
-int tw_durable_handle(struct tw_durable *durable, const char *kind, tw_durable_handler *fn, void *arg,
-                      const struct tw_durable_retries *retries);
+int tw_durable_register(struct tw_durable *durable, const char *kind, tw_durable_handler *fn, void *arg,
+                        const struct tw_durable_retries *retries);
 
 /* --- putting and removing --------------------------------------------------------------- */
 
 /* Puts a job; `existing` says what becomes of one that has its name. When it has returned without an error
  * the job is on disk, and fires at least once unless it is removed or replaced. Calls of several threads at
- * the same time share a transaction. Returns 1 if it replaced a job; with TW_DURABLE_KEEP 1 if there was one,
- * which stays; otherwise 0.
+ * the same time share a transaction. Returns 0.
+ *   -EEXIST  with TW_DURABLE_ADD: there is a job of this name. A call that is repeated after -ENOTCONN or
+ *            -ETIMEDOUT may find the job that it has put itself
  *   -EINVAL  also: a name, time or schedule is out of range or malformed; no such time zone; or the cron
  *            expression never comes true */
 int tw_durable_put(struct tw_durable *durable, const struct tw_durable_job *job,
@@ -284,10 +286,10 @@ int tw_durable_put(struct tw_durable *durable, const struct tw_durable_job *job,
 
 /* Puts `count` jobs in one transaction: all or none; `existing` as in tw_durable_put. Of several of one name
  * the last stays, or the first with TW_DURABLE_KEEP. On PostgreSQL the whole call must finish within the
- * timeout of the options, so split more than about 10,000 jobs over several calls. Returns how many were new.
- *   -EINVAL  also: as tw_durable_put, for any of them */
-int64_t tw_durable_put_many(struct tw_durable *durable, const struct tw_durable_job *jobs, size_t count,
-                            enum tw_durable_existing existing);
+ * timeout of the options, so split more than about 10,000 jobs over several calls. Returns 0.
+ *   -EINVAL  also: as tw_durable_put, for any of them; `existing` is TW_DURABLE_ADD */
+int tw_durable_put_many(struct tw_durable *durable, const struct tw_durable_job *jobs, size_t count,
+                        enum tw_durable_existing existing);
 
 /* Removes a job. Returns 1 if this prevented a fire: its handler was not started, and is not. Exception: a
  * process that cannot reach the database fires the jobs it holds without asking, unless it is
@@ -297,7 +299,7 @@ int64_t tw_durable_put_many(struct tw_durable *durable, const struct tw_durable_
  * process. The job does not fire again.
  *   -EINVAL  also: a malformed name
  *   -ENOENT  there is no such job */
-int tw_durable_remove(struct tw_durable *durable, const char *kind, const char *key);
+int tw_durable_cancel(struct tw_durable *durable, const char *kind, const char *key);
 
 /* Has a failed job fire again, at once and with all its tries. With `key` null, all failed jobs of the kind;
  * with both null, all. Returns how many.

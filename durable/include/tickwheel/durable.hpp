@@ -138,37 +138,44 @@ class durable {
         const std::string name = detail::durable_text(kind);
         std::list<std::unique_ptr<detail::durable_callable>> stored;
         stored.push_back(std::make_unique<detail::stored_durable_callable<F>>(std::move(f)));
-        detail::check_durable(tw_durable_handle(native(), name.c_str(), detail::durable_callable::call_stored,
-                                                stored.front().get(), &c));
+        detail::check_durable(tw_durable_register(
+            native(), name.c_str(), detail::durable_callable::call_stored, stored.front().get(), &c));
         const std::lock_guard hold(home_->of_handlers);
         home_->handlers.splice(home_->handlers.end(), stored);  // which allocates nothing
     }
 
     // NOLINTBEGIN(readability-make-member-function-const): they change the database
 
-    // Puts a job. When it returns, the job is on disk. Returns true if there was one of this name.
-    bool put(const durable_job &job, durable_existing existing = durable_existing::replace) {
-        detail::native_job it(job);
-        return detail::check_durable(
-                   tw_durable_put(native(), it.native(), static_cast<tw_durable_existing>(existing))) != 0;
+    // Puts a job. When this returns, the job is on disk.
+    void put(const durable_job &job, durable_existing existing = durable_existing::replace) {
+        detail::native_job c(job);
+        detail::check_durable(
+            tw_durable_put(native(), c.native(), static_cast<tw_durable_existing>(existing)));
     }
 
-    // Puts jobs in one transaction: all or none. Returns how many were new.
-    std::size_t put(std::span<const durable_job> jobs,
+    // Puts a job if there is none of its name. Returns false if there is one.
+    bool add(const durable_job &job) {
+        detail::native_job c(job);
+        const int result = tw_durable_put(native(), c.native(), TW_DURABLE_ADD);
+        return result != -EEXIST && detail::check_durable(result) == 0;
+    }
+
+    // Puts jobs in one transaction: all or none.
+    void put(std::span<const durable_job> jobs,
                     durable_existing existing = durable_existing::replace) {
         std::vector<detail::native_job> all(jobs.begin(), jobs.end());
         std::vector<tw_durable_job> c;
         c.reserve(all.size());
         for (detail::native_job &each : all)
             c.push_back(*each.native());
-        return static_cast<std::size_t>(detail::check_durable(
-            tw_durable_put_many(native(), c.data(), c.size(), static_cast<tw_durable_existing>(existing))));
+        detail::check_durable(
+            tw_durable_put_many(native(), c.data(), c.size(), static_cast<tw_durable_existing>(existing)));
     }
 
     // Removes a job. Returns true if this prevented a fire; false if its handler was started, or there is no
     // such job.
-    bool remove(std::string_view kind, std::string_view key) {
-        const int result = tw_durable_remove(native(), detail::durable_text(kind).c_str(),
+    bool cancel(std::string_view kind, std::string_view key) {
+        const int result = tw_durable_cancel(native(), detail::durable_text(kind).c_str(),
                                              detail::durable_text(key).c_str());
         return result != -ENOENT && detail::check_durable(result) != 0;
     }

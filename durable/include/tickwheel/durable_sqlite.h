@@ -43,18 +43,18 @@ extern "C" {
 struct sqlite3;
 
 /* Puts a job, as tw_durable_put does, also with one that is `existing`; a delay counts from now, and not from
- * the commit. Returns 1 if it replaced a job; with TW_DURABLE_KEEP 1 if there was one, which stays; otherwise
- * 0.
+ * the commit. Returns 0.
+ *   -EEXIST  with TW_DURABLE_ADD: there is a job of this name
  *   -EINVAL  also: a name, time or schedule is out of range or malformed; no such time zone; or the cron
  *            expression never comes true */
 int tw_durable_put_sqlite(struct sqlite3 *db, const char *schema, const struct tw_durable_job *job,
                           enum tw_durable_existing existing);
 
-/* Removes the job of this `kind` and `key`, as tw_durable_remove does. Returns 1 if this prevents a fire,
+/* Removes the job of this `kind` and `key`, as tw_durable_cancel does. Returns 1 if this prevents a fire,
  * once it is committed, and 0 if its handler was started.
  *   -EINVAL  also: a malformed name
  *   -ENOENT  there is no such job */
-int tw_durable_remove_sqlite(struct sqlite3 *db, const char *schema, const char *kind, const char *key);
+int tw_durable_cancel_sqlite(struct sqlite3 *db, const char *schema, const char *kind, const char *key);
 
 #ifdef __cplusplus
 }

@@ -74,18 +74,23 @@ TW_API int tw_durable_put_sqlite(sqlite3 *db, const char *schema, const tw_durab
     return guarded([=] {
         const char *const prefix = or_default(schema);
         tw_durable_job checked{};
-        if (existing != TW_DURABLE_REPLACE && existing != TW_DURABLE_KEEP)
-            return refuse(-EINVAL, "neither replace nor keep");
+        if (existing > TW_DURABLE_ADD)
+            return refuse(-EINVAL,
+                          "`existing` is none of TW_DURABLE_REPLACE, TW_DURABLE_KEEP, TW_DURABLE_ADD");
         if (const int error = check_place(db, prefix); error != 0)
             return error;
         session to(db, prefix);
         if (const int error = check_whole(job, to.now(), checked); error != 0)
             return error;
-        return in_part(to, [&] { return put_joined(to, checked, existing == TW_DURABLE_KEEP); });
+        const int existed =
+            in_part(to, [&] { return put_joined(to, checked, existing != TW_DURABLE_REPLACE); });
+        if (existing == TW_DURABLE_ADD && existed == 1)
+            return refuse(-EEXIST, "there is a job of this name");
+        return existed < 0 ? existed : 0;
     });
 }
 
-TW_API int tw_durable_remove_sqlite(sqlite3 *db, const char *schema, const char *kind, const char *key) {
+TW_API int tw_durable_cancel_sqlite(sqlite3 *db, const char *schema, const char *kind, const char *key) {
     return guarded([=] {
         const char *const prefix = or_default(schema);
         if (const int error = check_place(db, prefix); error != 0)

@@ -120,7 +120,7 @@ int put(program &it, std::istream &words) {
 int remove(program &it, std::istream &words) {
     std::string kind, key;
     words >> kind >> key;
-    return tw_durable_remove(it.jobs, kind.c_str(), key.c_str());
+    return tw_durable_cancel(it.jobs, kind.c_str(), key.c_str());
 }
 
 int handle(program &it, std::istream &words) {
@@ -128,7 +128,7 @@ int handle(program &it, std::istream &words) {
     words >> kind;
     tw_durable_retries retries{};
     retries.attempts = kind == "bad" ? 1 : 0;
-    return tw_durable_handle(it.jobs, kind.c_str(), on_fire, &it, &retries);
+    return tw_durable_register(it.jobs, kind.c_str(), on_fire, &it, &retries);
 }
 
 void tell_counts(program &it) {

@@ -170,13 +170,15 @@ class putter {
         job.missed = up_to(2) == 0 ? TW_DURABLE_COALESCE : TW_DURABLE_BURST;
         it_.events.write("puts", {}, R"("key":"%s","version":%d,"delay":%lld,"period":%lld)", key.c_str(),
                          version, static_cast<long long>(delay), static_cast<long long>(period));
-        const int result = tw_durable_put(it_.jobs, &job, TW_DURABLE_REPLACE);
+        int result = tw_durable_put(it_.jobs, &job, TW_DURABLE_ADD);
+        if (result == -EEXIST && (result = tw_durable_put(it_.jobs, &job, TW_DURABLE_REPLACE)) == 0)
+            result = 1;  // it has replaced one
         it_.events.write("put", {}, R"("key":"%s","version":%d,"result":%d)", key.c_str(), version, result);
     }
 
     void remove(const std::string &key) {
         it_.events.write("removes", {}, R"("key":"%s")", key.c_str());
-        const int result = tw_durable_remove(it_.jobs, kind, key.c_str());
+        const int result = tw_durable_cancel(it_.jobs, kind, key.c_str());
         it_.events.write("removed", {}, R"("key":"%s","result":%d)", key.c_str(), result);
     }
 
@@ -222,7 +224,7 @@ void drain(program &it) {
         for (const std::string &key : periodic_jobs(it)) {
             it.events.write("removes", {}, R"("key":"%s")", key.c_str());
             it.events.write("removed", {}, R"("key":"%s","result":%d)", key.c_str(),
-                            tw_durable_remove(it.jobs, kind, key.c_str()));
+                            tw_durable_cancel(it.jobs, kind, key.c_str()));
         }
         left = tw_durable_count(it.jobs, nullptr);
         it.events.write("left", {}, R"("count":%lld)", static_cast<long long>(left));
@@ -248,7 +250,7 @@ int open_once(program &it) {
     retries.attempts = 100'000;  // a try whose process was killed counts
     retries.backoff_ns = 50 * ms;
     retries.backoff_max_ns = 200 * ms;
-    return tw_durable_handle(it.jobs, kind, on_fire, &it, &retries);
+    return tw_durable_register(it.jobs, kind, on_fire, &it, &retries);
 }
 
 // The database may be away while this process begins.

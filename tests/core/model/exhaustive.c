@@ -24,7 +24,7 @@ static const struct op steps[] = {
     {.kind = OP_ARM_AT, .timer = 1, .tick = 5},
     {.kind = OP_ARM_AT, .timer = 1, .tick = 18},
     {.kind = OP_ARM_EVERY, .timer = 1, .tick = 2, .span = 3, .missed = TW_BURST},
-    {.kind = OP_ARM_EVERY, .timer = 2, .tick = 1, .span = 4, .missed = TW_SKIP, .count = 2},
+    {.kind = OP_ARM_EVERY, .timer = 2, .tick = 1, .span = 4, .missed = TW_COALESCE, .count = 2},
     {.kind = OP_ARM_EVERY, .timer = 2, .tick = 3, .span = 2, .missed = TW_DELAY},
     {.kind = OP_ARM_AT, .timer = 2, .tick = (uint64_t)-2}, /* the past; at first the last tick of all */
     {.kind = OP_ARM_WITHIN, .timer = 0, .tick = 3, .span = 6},

@@ -38,7 +38,7 @@ static void print_budget(uint32_t budget) {
 }
 
 static void print_schedule(const struct op *op) {
-    static const char *const policies[] = {"burst", "skip", "delay"};
+    static const char *const policies[] = {"coalesce", "delay", "burst"};
     const char *policy = (unsigned)op->missed < 3 ? policies[op->missed] : "an unknown policy";
     report(", period %" PRIu64 ", %s, fires %" PRIu32, op->span, policy, op->count);
 }

@@ -197,9 +197,9 @@ void model_on_fire(struct tw_node *node, void *arg) {
 void model_on_clear(struct tw_node *node, void *arg) {
     struct model *m = arg;
     int timer = model_find(m, node);
-    require(m, timer >= 0, "tw_clear passed an unknown node");
+    require(m, timer >= 0, "tw_cancel_all passed an unknown node");
     struct oracle_timer *t = &m->oracle.timers[timer];
-    require(m, t->to_clear, "tw_clear passed timer %d, which was not there to be removed", timer);
+    require(m, t->to_clear, "tw_cancel_all passed timer %d, which was not there to be removed", timer);
     oracle_remove(t);
     model_check(m);
     ++m->depth;
@@ -263,7 +263,7 @@ void model_close(struct model *m) {
     model_disarm_records(m);
     for (unsigned i = 0; i < m->wheel_count; ++i) {
         if (!TW_SMALL)
-            tw_clear(&m->wheels[i], NULL, NULL);
+            tw_cancel_all(&m->wheels[i], NULL, NULL);
         else
             cancel_all(m, i);
         require(m, tw_count(&m->wheels[i]) == 0, "something is left on a wheel that was cleared");

@@ -59,7 +59,7 @@ struct op model_fit(const struct model *m, const struct op *op) {
     if (op->kind < OP_SHIFT)
         fitted.wheel = model_wheel_for(m, op->timer, op->wheel);
     if (TW_SMALL)
-        fitted.missed = TW_SKIP;
+        fitted.missed = TW_COALESCE;
     if (TW_SMALL && op->kind >= OP_ADVANCE)
         fitted.count = TW_UNBOUNDED;
     return fitted;
@@ -98,7 +98,7 @@ static struct faults arming_faults(const struct op *op, const struct oracle_time
 static int arm(struct model *m, const struct op *op, const struct faults *f, int result, uint64_t tick) {
     struct oracle_timer *t = &m->oracle.timers[op->timer];
     if (went_through(m, f, result)) {
-        require(m, result == t->pending, "arming returned %d", result);
+        require(m, result == 0, "arming returned %d", result);
         oracle_arm(&m->oracle, op->wheel, t, tick);
     }
     return result;
@@ -139,7 +139,7 @@ static int arm_within(struct model *m, const struct op *op) {
 static int arm_every(struct model *m, const struct op *op) {
     struct call c = call_of(m, op);
     struct faults f = arming_faults(op, c.t);
-    fault_if(&f, op->span == 0 || op->count > TW_FIRES_MAX || (unsigned)op->missed > TW_DELAY, -EINVAL);
+    fault_if(&f, op->span == 0 || op->count > TW_FIRES_MAX || (unsigned)op->missed > TW_BURST, -EINVAL);
     fault_if(&f, op->tick == TW_NEVER, -ERANGE);
     if (is_undefined(&f))
         return 0;
@@ -209,7 +209,7 @@ static int cancel(struct model *m, const struct op *op) {
 
 static int shutdown(struct model *m, const struct op *op) {
     struct call c = call_of(m, op);
-    int result = tw_node_shutdown(c.wheel, c.node);
+    int result = tw_retire(c.wheel, c.node);
     if (disarm(m, op, result))
         c.t->shut_down = true;
     return result;
@@ -341,12 +341,12 @@ static int clear(struct model *m, const struct op *op) {
         t->to_clear |= !model_is_record(m, i) && t->pending && t->wheel == op->wheel;
     }
     ++c.w->clearing;
-    int result = tw_clear(c.wheel, model_on_clear, m);
+    int result = tw_cancel_all(c.wheel, model_on_clear, m);
     --c.w->clearing;
     for (unsigned i = 0; i < m->oracle.count; ++i)
         require(m, !m->oracle.timers[i].to_clear || m->oracle.timers[i].wheel != op->wheel,
-                "tw_clear left timer %u", i);
-    require(m, result == 0, "tw_clear returned %d", result);
+                "tw_cancel_all left timer %u", i);
+    require(m, result == 0, "tw_cancel_all returned %d", result);
     return result;
 }
 
@@ -436,7 +436,7 @@ static void misuse_node(struct model *m, struct tw *w, struct tw_node *n) {
     require(m, tw_arm_after(w, n, 1) == -EINVAL, "misuse: tw_arm_after");
     require(m, tw_arm_at(w, n, 1) == -EINVAL, "misuse: tw_arm_at");
     require(m, TW_SMALL || tw_arm_within(w, n, 1, 1) == -EINVAL, "misuse: tw_arm_within");
-    require(m, tw_arm_every(w, n, 1, 1, TW_SKIP, 0) == -EINVAL, "misuse: tw_arm_every");
+    require(m, tw_arm_every(w, n, 1, 1, TW_COALESCE, 0) == -EINVAL, "misuse: tw_arm_every");
     require(m, tw_move(w, n, 1) == -EINVAL, "misuse: tw_move");
     require(m, tw_postpone(w, n, TW_NEVER - 1) < 0, "misuse: tw_postpone");
     require(m, tw_wait(w, n) == -EINVAL, "misuse: tw_wait");
@@ -448,7 +448,7 @@ static void misuse_wheel(struct model *m, struct tw *w) {
     require(m, tw_advance(w, TW_NEVER - 1, TW_UNBOUNDED) == -EINVAL, "misuse: tw_advance");
     require(m, tw_update(w) == -EINVAL, "misuse: tw_update");
     require(m, tw_idle(w, 1) == -EINVAL, "misuse: tw_idle");
-    require(m, TW_SMALL || tw_clear(w, NULL, NULL) == -EINVAL, "misuse: tw_clear");
+    require(m, TW_SMALL || tw_cancel_all(w, NULL, NULL) == -EINVAL, "misuse: tw_cancel_all");
     require(m, tw_check(w, NULL, NULL) == -EINVAL, "misuse: tw_check");
     require(m, tw_now(w) == TW_NEVER && tw_next(w) == TW_NEVER, "misuse: tw_now, tw_next");
     require(m, tw_first_due(w, 1, &(uint64_t){0}) == -EINVAL, "misuse: tw_first_due");

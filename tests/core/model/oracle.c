@@ -92,7 +92,7 @@ static bool is_overtaken(const struct oracle *o, unsigned wheel, const struct or
  * if that is beyond time. */
 static uint64_t next_due(const struct oracle_timer *t, uint64_t now, uint64_t missed) {
     uint64_t from = t->missed == TW_DELAY && missed > 0 ? now : t->expiry;
-    if (t->missed == TW_SKIP)
+    if (t->missed == TW_COALESCE)
         from += missed * t->period; /* at most now */
     return t->period < UINT64_MAX - from ? from + t->period : UINT64_MAX;
 }

@@ -364,7 +364,7 @@ static struct op draw_close_op(struct model *m, unsigned wheel, unsigned timer) 
 }
 
 /* Advances inside callbacks are refused on the callback's wheel; on the other wheel they nest,
- * once. While a tw_clear runs, nothing fires. */
+ * once. While a tw_cancel_all runs, nothing fires. */
 static bool may_apply(const struct model *m, const struct op *op) {
     bool advances = op->kind == OP_ADVANCE || op->kind == OP_DRAIN || op->kind == OP_UPDATE;
     const struct oracle_wheel *w = &m->oracle.wheels[op->wheel];

@@ -142,7 +142,7 @@ static int arm_within(struct model *m, const struct op *op) {
 
 static int arm_every(struct model *m, const struct op *op) {
     const struct call c = call_of(m, op);
-    if (op->span == 0 || op->count > TW_FIRES_MAX || (unsigned)op->missed > TW_DELAY || op->tick == TW_NEVER)
+    if (op->span == 0 || op->count > TW_FIRES_MAX || (unsigned)op->missed > TW_BURST || op->tick == TW_NEVER)
         return 0;
     const int was_armed = arm(m, op, allowed(&c, op->tick));
     c.record->period = c.t->period = op->span;

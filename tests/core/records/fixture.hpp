@@ -85,7 +85,7 @@ template <class Shape> class record_fixture {
 
     void arm_node(std::uint32_t i, tick due) {
         set_wheel(nodes[i], state_in(&w_));
-        assert_in_range((*this)->arm_once(nodes[i], due), 0, 1);
+        (*this)->arm_once(nodes[i], due);
     }
     void cancel_node(std::uint32_t i) { assert_int_equal((*this)->disarm(nodes[i]), 1); }
     bool is_node_pending(std::uint32_t i) { return is_pending(nodes[i]); }

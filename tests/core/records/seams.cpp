@@ -347,7 +347,7 @@ TEST(clears_leave_records_in_order_with_what_is_armed_later) {
                 fixture wheel(2 * sequence::length, start, sequence::length);
                 const sequence before(kinds), after(later_kinds);
                 before.arm_all(wheel, start + distance);
-                assert_int_equal(fixture::wheel_api::clear(wheel.w(), nullptr, nullptr), 0);
+                assert_int_equal(fixture::wheel_api::cancel_all(wheel.w(), nullptr, nullptr), 0);
                 assert_int_equal(wheel.broken(), 0);
                 fires expected;
                 for (const std::uint32_t name : before.all())
@@ -374,7 +374,7 @@ struct clear_with {
         auto &self = *static_cast<clear_with *>(arg);
         self.act(self.wheel, self.count++);
     }
-    void run() { assert_int_equal(fixture::wheel_api::clear(wheel.w(), each, this), 0); }
+    void run() { assert_int_equal(fixture::wheel_api::cancel_all(wheel.w(), each, this), 0); }
 };
 
 TEST(clears_leave_what_is_armed_meanwhile_in_order) {

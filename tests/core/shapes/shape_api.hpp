@@ -31,9 +31,9 @@
     F(int, postpone, (tw *w, tw_node *node, tw_tick tick), (w, node, tick)) \
     F(int, move, (tw *w, tw_node *node, tw_tick tick), (w, node, tick)) \
     F(int, cancel, (tw *w, tw_node *node), (w, node)) \
-    F(int, node_shutdown, (tw *w, tw_node *node), (w, node)) \
+    F(int, retire, (tw *w, tw_node *node), (w, node)) \
     F(int, wait, (tw *w, const tw_node *node), (w, node)) \
-    F(int, clear, (tw *w, tw_callback *each, void *arg), (w, each, arg)) \
+    F(int, cancel_all, (tw *w, tw_callback *each, void *arg), (w, each, arg)) \
     F(int, pending, (tw *w, const tw_node *node), (w, node)) \
     F(tw_tick, expiry, (tw *w, const tw_node *node), (w, node)) \
     F(tw_tick, remaining, (tw *w, const tw_node *node), (w, node)) \

@@ -24,7 +24,7 @@ def main():
     with Chromium() as browser:
         browser.size(WIDTH)
         browser.open(Path(sys.argv[1]).resolve())
-        for place in ("tw_runtime_postpone", "tw_arm_at", "tickwheel/handle.h"):
+        for place in ("tw_runtime_postpone", "tw_arm_at", "tickwheel/timers.h"):
             browser.value(f"location.hash = '#{place}'")
             by_link = browser.value(f"new Promise(done => setTimeout(() => done({HIDDEN}('{place}')), 100))")
             browser.value("""(query.value = '%s', query.dispatchEvent(new Event('input')),

@@ -1,7 +1,7 @@
 /* Ignores a result of each kind. The compiler has to warn at the lines that say so, and only there; see
  * must_check.sh. */
-#include <tickwheel/handle.h>
 #include <tickwheel/keyed.h>
+#include <tickwheel/timers.h>
 #include <tickwheel/workers.h>
 
 static void f(const struct tw_event *event, void *arg) { (void)event, (void)arg; }
@@ -33,14 +33,14 @@ void runtime(struct tw_runtime *rt, struct tw_node *node, struct tw_workers *poo
     tw_runtime_free(rt);
 }
 
-void records(struct tw_runtime *rt, struct tw_handles *set, struct tw_keyed *table);
-void records(struct tw_runtime *rt, struct tw_handles *set, struct tw_keyed *table) {
+void records(struct tw_runtime *rt, struct tw_timers *set, struct tw_keyed *table);
+void records(struct tw_runtime *rt, struct tw_timers *set, struct tw_keyed *table) {
     tw_handle handle;
-    tw_handles_new(&set, rt, NULL);                      /* warns */
-    tw_handle_after(set, &handle, 0, f, NULL);           /* warns */
+    tw_timers_new(&set, rt, NULL);                       /* warns */
+    tw_timer_after(set, &handle, 0, f, NULL);            /* warns */
     tw_keyed_after(table, tw_key_number(1), 0, f, NULL); /* warns */
     tw_keyed_get(table, tw_key_number(1), NULL);         /* warns */
-    tw_handle_move(set, 1, 0);
-    tw_handle_stop(set, 1);
-    tw_keyed_remove(table, tw_key_number(1));
+    tw_timer_move(set, 1, 0);
+    tw_timer_cancel(set, 1);
+    tw_keyed_cancel(table, tw_key_number(1));
 }

@@ -29,7 +29,7 @@ printed() {
 check() {
     printed "$1" '^\$1 = pending, due in (83\.3|5000|1\.38)[0-9.]* (h|min|s), label "far \\x1b.31m away", calls on_timeout\(0x0\)$'
     printed "$1" '^\$2 = idle, calls on_timeout\(0x0\)$'
-    printed "$1" '^\$3 = pending, due in .*, every 10 ms \(skip\), label "often", calls on_timeout\(0x0\)$'
+    printed "$1" '^\$3 = pending, due in .*, every 10 ms \(coalesce\), label "often", calls on_timeout\(0x0\)$'
     printed "$1" '^\$4 = runtime "looked at", driver sleep, monotonic clock, ticks of 1 ms, woke up [0-9]+ times = \{'
     printed "$1" '\[steady\] = wheel at tick [0-9]+, 2 pending'
     printed "$1" "\[timers of the library's own\] = .*1 pending"

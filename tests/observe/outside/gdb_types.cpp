@@ -4,13 +4,13 @@
 
 #include "core/engine.hpp"
 
-struct tw_handles : tickwheel::timers::record_set {};
+struct tw_timers : tickwheel::timers::record_set {};
 
 extern "C" {
 extern const tw_runtime *tw_type_of_runtime;
-extern const tw_handles *tw_type_of_handles;
+extern const tw_timers *tw_type_of_handles;
 const tw_runtime *tw_type_of_runtime;
-const tw_handles *tw_type_of_handles;
+const tw_timers *tw_type_of_handles;
 }
 
 __attribute__((used)) static const tickwheel::core::library_wheel *tw_type_of_wheel;

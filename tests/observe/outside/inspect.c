@@ -16,9 +16,9 @@
 #include "support/runtime_test.h"
 #include "support/sanitized.h"
 
-#include <tickwheel/handle.h>
 #include <tickwheel/inspect.h>
 #include <tickwheel/observe.h>
+#include <tickwheel/timers.h>
 
 #define MS TW_MILLISECOND
 #define NOBODY 65534
@@ -441,21 +441,21 @@ static void on_drop(UNUSED void *arg) { ++drops; }
 TEST(looks_while_timers_come_and_go) {
     enum { TIMERS = 64, TIMES = SLOW ? 100 : 400 };
     struct tw_runtime *const rt = looked_at();
-    struct tw_handles *handles = NULL;
+    struct tw_timers *handles = NULL;
     pthread_t thread;
-    assert_ok(tw_handles_new(&handles, rt, NULL));
+    assert_ok(tw_timers_new(&handles, rt, NULL));
     assert_int_equal(pthread_create(&thread, NULL, look_again_and_again, NULL), 0);
     for (int i = 0; i < TIMES; ++i) {
         tw_handle timers[TIMERS];
         for (int n = 0; n < TIMERS; ++n) {
             const struct tw_task task = {.fn = no_task, .drop = on_drop, .label = "come and go"};
             const struct tw_when when = {.due_ns = n * MS / 8};
-            assert_ok(tw_handle_start(handles, &timers[n], &when, &task));
+            assert_ok(tw_timer_start(handles, &timers[n], &when, &task));
         }
         if (i % 16 == 0)
             pause_ms(2);
         for (int n = 0; n < TIMERS; ++n)
-            (void)!tw_handle_stop(handles, timers[n]);
+            (void)!tw_timer_cancel(handles, timers[n]);
     }
     assert_ok(tw_runtime_free(rt));
     is_over = true;

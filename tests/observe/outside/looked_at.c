@@ -9,9 +9,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <tickwheel/handle.h>
 #include <tickwheel/inspect.h>
 #include <tickwheel/observe.h>
+#include <tickwheel/timers.h>
 #include <tickwheel/trace.h>
 #include <tickwheel/workers.h>
 
@@ -26,7 +26,7 @@ static void need(bool is_true) {
 
 struct tw_runtime *the_runtime;
 struct tw_node far, idle, often;
-struct tw_handles *handles;
+struct tw_timers *handles;
 tw_handle a_handle;
 static _Atomic int fires;
 
@@ -49,15 +49,15 @@ __attribute__((noinline)) void all_is_there(void) { __asm__ volatile("" ::: "mem
 static int be_looked_at(void) {
     need(tw_runtime_new(&the_runtime, &(struct tw_runtime_options){.thread_name = "looked at"}) == 0);
     need(tw_runtime_start(the_runtime) == 0 && tw_inspect_start(the_runtime, NULL) == 0);
-    need(tw_handles_new(&handles, the_runtime, &(struct tw_handles_options){.label = "session"}) == 0);
+    need(tw_timers_new(&handles, the_runtime, &(struct tw_timers_options){.label = "session"}) == 0);
     tw_node_init(&far, on_timeout, NULL);
     tw_node_init(&idle, on_timeout, NULL);
     tw_node_init(&often, on_timeout, NULL);
     need(tw_runtime_label(the_runtime, &far, "far \033[31m away") == 0);
     need(tw_runtime_label(the_runtime, &often, "often") == 0);
     need(tw_runtime_after(the_runtime, &far, 5000 * TW_SECOND) == 0);
-    need(tw_runtime_every(the_runtime, &often, 10 * MS, TW_SKIP) == 0);
-    need(tw_handle_after(handles, &a_handle, 4000 * TW_SECOND, on_event, NULL) == 0);
+    need(tw_runtime_every(the_runtime, &often, 10 * MS, TW_COALESCE) == 0);
+    need(tw_timer_after(handles, &a_handle, 4000 * TW_SECOND, on_event, NULL) == 0);
     while (fires < 5)
         usleep(1000);
     all_is_there();
@@ -108,21 +108,21 @@ static int record(void) {
     struct tw_runtime *rt = NULL;
     struct tw_workers *workers = NULL;
     struct tw_node node;
-    struct tw_job job;
+    struct tw_work job;
     tw_handle handle;
     need(tw_runtime_new(&rt, &(struct tw_runtime_options){.thread_name = "fires \"here\""}) == 0);
     need(tw_workers_new(&workers, rt, &(struct tw_workers_options){.threads = 2}) == 0);
-    need(tw_handles_new(&handles, rt, NULL) == 0);
+    need(tw_timers_new(&handles, rt, NULL) == 0);
     need(tw_runtime_start(rt) == 0);
     fprintf(stderr, "%lld\n", now());
     need(tw_trace_start(rt, 10000) == 0);
     tw_node_init(&node, busy, NULL);
     need(tw_runtime_label(rt, &node, "say \"hi\"\n\\ \xc3\xa9 \xff\x01") == 0);
-    need(tw_job_init(&job, workers, on_worker, NULL, TW_CONCURRENT) == 0);
+    need(tw_work_init(&job, workers, on_worker, NULL, TW_CONCURRENT) == 0);
     need(tw_runtime_label(rt, &job.node, "on a worker") == 0);
     need(tw_runtime_every(rt, &node, 3 * MS, TW_BURST) == 0);
     need(tw_runtime_every(rt, &job.node, 3 * MS, TW_BURST) == 0);
-    need(tw_handle_every(handles, &handle, MS, TW_BURST, public_callback, NULL) == 0);
+    need(tw_timer_every(handles, &handle, MS, TW_BURST, public_callback, NULL) == 0);
     while (fired < 20 || ran < 20 || handled < 20)
         pause_ms(1);
     tw_runtime_stop(rt); /* and nothing runs on the workers, either */

@@ -245,7 +245,7 @@ TEST(is_read_while_it_is_written) {
     static struct text texts[2];
     struct tw_runtime *const rt = race.rt = started_runtime((struct tw_runtime_options){.tick_ns = 100000});
     struct tw_workers *workers = NULL;
-    struct tw_job jobs[JOBS];
+    struct tw_work jobs[JOBS];
     struct tw_node node;
     pthread_t threads[3];
     atomic_int fires = 0;
@@ -254,7 +254,7 @@ TEST(is_read_while_it_is_written) {
     tw_node_init(&node, count, &fires);
     assert_ok(tw_runtime_every(rt, &node, MS / 10, TW_BURST));
     for (int i = 0; i < JOBS; ++i) {
-        assert_ok(tw_job_init(&jobs[i], workers, count, &fires, TW_CONCURRENT));
+        assert_ok(tw_work_init(&jobs[i], workers, count, &fires, TW_CONCURRENT));
         assert_ok(tw_runtime_every(rt, &jobs[i].node, MS / 10, TW_BURST));
     }
     assert_int_equal(pthread_create(&threads[0], NULL, write_again_and_again, &texts[0]), 0);

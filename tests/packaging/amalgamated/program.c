@@ -23,7 +23,7 @@ int main(void) {
     EXPECT(tw_arm_after(&wheel, &once, 30) == 0);
     EXPECT(tw_advance(&wheel, 129, TW_UNBOUNDED) == 0 && tw_fired(&fires) == 0);
     EXPECT(tw_advance(&wheel, 130, TW_UNBOUNDED) == 0 && tw_fired(&fires) == 1);
-    EXPECT(tw_arm_every(&wheel, &periodic, 1000, 7, TW_SMALL ? TW_SKIP : TW_BURST, 0) == 0);
+    EXPECT(tw_arm_every(&wheel, &periodic, 1000, 7, TW_SMALL ? TW_COALESCE : TW_BURST, 0) == 0);
     EXPECT(tw_advance(&wheel, 1000 + 99 * 7 - 1, TW_UNBOUNDED) == 0);
     EXPECT(tw_fired(&fires) == (TW_SMALL ? 1 : 99));
     EXPECT(tw_expiry(&wheel, &periodic) == 1000 + 99 * 7);

@@ -17,16 +17,16 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include <tickwheel/handle.h>
 #include <tickwheel/keyed.h>
 #include <tickwheel/runtime.h>
+#include <tickwheel/timers.h>
 #include <tickwheel/workers.h>
 
 enum { rounds = 12, arming_threads = 3 };
 
 struct scene {
     struct tw_runtime *rt;
-    struct tw_handles *timers, *worked_timers;
+    struct tw_timers *timers, *worked_timers;
     struct tw_keyed *names;
     struct tw_workers *pool;
 };
@@ -47,7 +47,7 @@ static void wait_for(sem_t *event) {
 /* --- nodes, and jobs on workers ------------------------------------------------------------ */
 
 struct session {
-    struct tw_job job; /* its node first */
+    struct tw_work job; /* its node first */
     int written, read;
 };
 
@@ -80,7 +80,7 @@ static void with_nodes(struct scene *scene, int round) {
     check(tw_node_init(&often->job.node, on_session, often));
     check(tw_runtime_after(scene->rt, &soon->job.node, 0));
     check(tw_runtime_after(scene->rt, &later->job.node, 3600 * TW_SECOND));
-    check(tw_runtime_every(scene->rt, &often->job.node, TW_MILLISECOND, round % 2 ? TW_SKIP : TW_BURST));
+    check(tw_runtime_every(scene->rt, &often->job.node, TW_MILLISECOND, round % 2 ? TW_COALESCE : TW_BURST));
     tw_runtime_move(scene->rt, &later->job.node, 2 * TW_MILLISECOND);
     tw_runtime_postpone(scene->rt, &later->job.node, 3 * TW_MILLISECOND);
     let_some_fire(round);
@@ -92,10 +92,10 @@ static void with_nodes(struct scene *scene, int round) {
 
 static void with_jobs(struct scene *scene, int round) {
     struct session *once = new_session(round), *often = new_session(round);
-    check(tw_job_init(&once->job, scene->pool, on_session, once, 0));
-    check(tw_job_init(&often->job, scene->pool, on_session, often, 0));
+    check(tw_work_init(&once->job, scene->pool, on_session, once, 0));
+    check(tw_work_init(&often->job, scene->pool, on_session, often, 0));
     check(tw_runtime_after(scene->rt, &once->job.node, 0));
-    check(tw_runtime_every(scene->rt, &often->job.node, TW_MILLISECOND, TW_SKIP));
+    check(tw_runtime_every(scene->rt, &often->job.node, TW_MILLISECOND, TW_COALESCE));
     check(tw_runtime_every(scene->rt, &often->job.node, TW_MILLISECOND, TW_BURST));
     let_some_fire(round);
     end_session(scene->rt, once);
@@ -133,7 +133,7 @@ static struct tw_task task_of(sem_t *dropped, int written) {
     return (struct tw_task){.fn = on_message, .arg = message, .drop = drop_message};
 }
 
-static void with_handles(struct tw_handles *timers, int round) {
+static void with_handles(struct tw_timers *timers, int round) {
     const struct tw_when at_once = {0}, soon = {.due_ns = TW_MILLISECOND, .period_ns = TW_MILLISECOND},
                          never = {.due_ns = 3600 * TW_SECOND};
     const struct tw_when *const whens[] = {&at_once, &soon, &never};
@@ -142,12 +142,12 @@ static void with_handles(struct tw_handles *timers, int round) {
     sem_init(&dropped, 0, 0);
     for (int i = 0; i < 3; i++) {
         const struct tw_task task = task_of(&dropped, round);
-        check(tw_handle_start(timers, &handles[i], whens[i], &task));
+        check(tw_timer_start(timers, &handles[i], whens[i], &task));
     }
-    tw_handle_move(timers, handles[2], (round & 1) * TW_MILLISECOND);
+    tw_timer_move(timers, handles[2], (round & 1) * TW_MILLISECOND);
     let_some_fire(round);
     for (int i = 0; i < 3; i++)
-        tw_handle_stop_wait(timers, handles[i]); /* unless it has ended by itself */
+        tw_timer_cancel_wait(timers, handles[i]); /* unless it has ended by itself */
     for (int i = 0; i < 3; i++)
         wait_for(&dropped);
     sem_destroy(&dropped);
@@ -169,7 +169,7 @@ static void with_keys(struct tw_keyed *names, int round) {
     (void)!tw_keyed_get(names, keys[0], &timer); /* another thread may have removed it */
     let_some_fire(round);
     for (int i = 0; i < 2; i++)
-        tw_keyed_remove_wait(names, keys[i]);
+        tw_keyed_cancel_wait(names, keys[i]);
     for (int i = 0; i < 2; i++)
         wait_for(&dropped);
     sem_destroy(&dropped);
@@ -177,12 +177,12 @@ static void with_keys(struct tw_keyed *names, int round) {
 
 /* Makes and frees so many sets that they reuse the tags of earlier sets. */
 static void with_own_handles(struct scene *scene, int round) {
-    struct tw_handles *own = NULL;
+    struct tw_timers *own = NULL;
     for (int i = 0; i < 8; i++) {
-        check(tw_handles_new(&own, scene->rt, NULL));
+        check(tw_timers_new(&own, scene->rt, NULL));
         if (i == 0)
             with_handles(own, round);
-        check(tw_handles_free(own));
+        check(tw_timers_free(own));
     }
 }
 
@@ -241,16 +241,15 @@ static void play(const struct tw_runtime_options *options) {
     pthread_t threads[arming_threads];
     check(tw_runtime_new(&scene.rt, options));
     check(tw_workers_new(&scene.pool, scene.rt, &of_pool));
-    check(tw_handles_new(&scene.timers, scene.rt, NULL));
-    check(
-        tw_handles_new(&scene.worked_timers, scene.rt, &(struct tw_handles_options){.workers = scene.pool}));
+    check(tw_timers_new(&scene.timers, scene.rt, NULL));
+    check(tw_timers_new(&scene.worked_timers, scene.rt, &(struct tw_timers_options){.workers = scene.pool}));
     check(tw_keyed_new(&scene.names, scene.rt, NULL));
     check(tw_runtime_start(scene.rt));
     for (int i = 0; i < arming_threads; i++)
         pthread_create(&threads[i], NULL, arm_and_end, &scene);
     for (int i = 0; i < arming_threads; i++)
         pthread_join(threads[i], NULL);
-    check(tw_handles_free(scene.timers));
+    check(tw_timers_free(scene.timers));
     check(tw_runtime_stop(scene.rt));
     check(tw_runtime_start(scene.rt));
     check(tw_runtime_free(scene.rt)); /* also frees the other set, the table and the workers */
@@ -306,7 +305,7 @@ static void race(void) {
     check(tw_runtime_new(&rt, NULL));
     check(tw_runtime_start(rt));
     check(tw_node_init(&node, race_on_time, NULL));
-    check(tw_runtime_every(rt, &node, TW_MILLISECOND, TW_SKIP));
+    check(tw_runtime_every(rt, &node, TW_MILLISECOND, TW_COALESCE));
     for (int i = 0; i < 100; i++) {
         written_by_both++;
         poll(NULL, 0, 2);

@@ -157,7 +157,7 @@ uint64_t reference_overruns(const struct reference *r, const struct timer *t) {
 
 static int64_t next_deadline(const struct reference *r, const struct timer *t) {
     const int64_t missed = missed_of(r, t);
-    if (t->missed == TW_SKIP)
+    if (t->missed == TW_COALESCE)
         return deadline_by(t->deadline + missed * t->period, t->period);
     if (t->missed == TW_DELAY && missed > 0)
         return deadline_by(r->lines[t->line].told_hi * r->unit, t->period);

@@ -59,9 +59,9 @@ static struct tw_runtime *new_runtime(struct world *w, const struct life *life) 
     return rt;
 }
 
-static struct tw_handles *new_handles(struct world *w) {
-    struct tw_handles *handles = NULL;
-    require(w, tw_handles_new(&handles, w->rt, NULL) == 0, "tw_handles_new failed");
+static struct tw_timers *new_handles(struct world *w) {
+    struct tw_timers *handles = NULL;
+    require(w, tw_timers_new(&handles, w->rt, NULL) == 0, "tw_timers_new failed");
     return handles;
 }
 
@@ -237,7 +237,7 @@ void world_start_handle(struct world *w, const struct tw_when *when) {
     tell(w, "start a handle %s %" PRId64, when->absolute ? "at" : "after", when->due_ns);
     const struct tw_task task = {.fn = on_handle, .arg = w};
     tw_handle handle;
-    const int result = tw_handle_start(w->handles, &handle, when, &task);
+    const int result = tw_timer_start(w->handles, &handle, when, &task);
     follow_wall(w, when->absolute);
     require(w, result == 0, "starting a handle: %d", result);
     ++w->handles_pending;
@@ -378,7 +378,7 @@ void world_arm(struct world *w, unsigned timer, const struct tw_when *when) {
     struct timer *t = timer_of(w, timer);
     const int result = call_arm(w, node_of(w, timer), when);
     follow_wall(w, !t->shut && when->absolute);
-    const int expected = t->shut ? -EPERM : t->pending ? 1 : 0;
+    const int expected = t->shut ? -EPERM : 0;
     require(w, result == expected, "arming timer %u: %d instead of %d", timer, result, expected);
     if (result >= 0) {
         struct plan plan = plan_of(w, when);
@@ -443,7 +443,7 @@ void world_cancel_wait(struct world *w, unsigned timer) {
 
 void world_shutdown(struct world *w, unsigned timer) {
     tell(w, "shut timer %u down", timer);
-    take_off(w, timer, tw_runtime_shutdown);
+    take_off(w, timer, tw_runtime_retire);
     timer_of(w, timer)->shut = true;
 }
 

@@ -5,7 +5,7 @@
 #ifndef TICKWHEEL_TESTS_WORLD_H
 #define TICKWHEEL_TESTS_WORLD_H
 
-#include <tickwheel/handle.h>
+#include <tickwheel/timers.h>
 
 #include "reference.h"
 
@@ -28,7 +28,7 @@ struct world {
     bool talks; /* prints each operation */
 
     struct tw_runtime *rt;
-    struct tw_handles *handles; /* null: this life has nodes alone */
+    struct tw_timers *handles; /* null: this life has nodes alone */
     unsigned handles_pending;
     struct body bodies[MOST_TIMERS];
     struct reference ref;

@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <tickwheel/handle.h>
 #include <tickwheel/keyed.h>
+#include <tickwheel/timers.h>
 
 enum { TIMERS = 400, OPERATIONS = 1500, KEYS = 16, MOST_BITS = 44 };
 enum kind { ONCE, PERIODIC, SCHEDULED };
@@ -36,7 +36,7 @@ struct timer {
 
 static struct life {
     struct tw_runtime *rt;
-    struct tw_handles *sets[SETS];
+    struct tw_timers *sets[SETS];
     struct tw_keyed *table;
     unsigned lives[HOMES];
     struct timer timers[TIMERS];
@@ -126,7 +126,7 @@ static void check_all(void) {
         armed += t->is_armed;
     }
     for (unsigned set = 0; set < SETS; ++set)
-        expect(tw_handles_count(game.sets[set]) == count_of(set));
+        expect(tw_timers_count(game.sets[set]) == count_of(set));
     expect(tw_keyed_count(game.table) == count_of(TABLE));
     expect(tw_runtime_count(game.rt) == armed);
     static unsigned calls; /* the check takes longer than all else */
@@ -260,8 +260,8 @@ static int start_in_home(struct timer *t, const struct tw_when *when) {
         return is_bare ? tw_keyed_after(game.table, tw_key_number(t->id), when->due_ns, on_fire, t)
                        : tw_keyed_set(game.table, tw_key_number(t->id), when, &task);
     if (t->home != NODES)
-        return is_bare ? tw_handle_after(game.sets[t->home], &t->id, when->due_ns, on_fire, t)
-                       : tw_handle_start(game.sets[t->home], &t->id, when, &task);
+        return is_bare ? tw_timer_after(game.sets[t->home], &t->id, when->due_ns, on_fire, t)
+                       : tw_timer_start(game.sets[t->home], &t->id, when, &task);
     expect(tw_node_init(&t->node, on_node, t) == 0);
     return tw_runtime_arm(game.rt, &t->node, when);
 }
@@ -280,7 +280,7 @@ static void start(void) {
     const bool asks_first = t->kind == SCHEDULED && draw(2) == 0;
     const bool is_full = home < SETS && capacities[home] != 0 && count_of(home) == capacities[home];
     const bool has_first = !asks_first || t->fires_left != 0;
-    const int expected = is_full ? -ENOSPC : has_first ? former != NULL : -ENOENT;
+    const int expected = is_full ? -ENOSPC : has_first ? 0 : -ENOENT;
     t->lives = true;
     if (expected >= 0) {
         ++game.count; /* it may be dropped or looked for before the call returns */
@@ -309,10 +309,10 @@ static void stop(struct timer *t, unsigned set, bool waits) {
         end(t);
     }
     if (t->home == TABLE)
-        expect((waits ? tw_keyed_remove_wait : tw_keyed_remove)(game.table, tw_key_number(t->id)) ==
+        expect((waits ? tw_keyed_cancel_wait : tw_keyed_cancel)(game.table, tw_key_number(t->id)) ==
                expected);
     else
-        expect((waits ? tw_handle_stop_wait : tw_handle_stop)(game.sets[set], t->id) == expected);
+        expect((waits ? tw_timer_cancel_wait : tw_timer_cancel)(game.sets[set], t->id) == expected);
 }
 
 enum how { MOVE, POSTPONE, AGAIN };
@@ -325,9 +325,9 @@ static int move_in_home(struct timer *t, unsigned set, enum how how, int64_t del
         return how == MOVE       ? tw_keyed_move(game.table, key, delay)
                : how == POSTPONE ? tw_keyed_postpone(game.table, key, delay)
                                  : tw_keyed_again(game.table, key);
-    return how == MOVE       ? tw_handle_move(game.sets[set], t->id, delay)
-           : how == POSTPONE ? tw_handle_postpone(game.sets[set], t->id, delay)
-                             : tw_handle_again(game.sets[set], t->id);
+    return how == MOVE       ? tw_timer_move(game.sets[set], t->id, delay)
+           : how == POSTPONE ? tw_timer_postpone(game.sets[set], t->id, delay)
+                             : tw_timer_again(game.sets[set], t->id);
 }
 
 /* The place of a node on its tick is not fixed if it is postponed. */
@@ -356,7 +356,7 @@ static void ask(const struct timer *t, unsigned set) {
         expect(t->is_inside ||
                tw_runtime_remaining(game.rt, &t->node) == (t->is_armed ? left : TW_NO_DEADLINE));
     else if (t->home != TABLE)
-        expect(tw_handle_remaining(game.sets[set], t->id) == (refusal(t, set) == 0 ? left : TW_NO_DEADLINE));
+        expect(tw_timer_remaining(game.sets[set], t->id) == (refusal(t, set) == 0 ? left : TW_NO_DEADLINE));
     else if (tw_keyed_get(game.table, tw_key_number(t->id), &seen) == 0)
         expect(t->lives && seen.arg == t && seen.remaining_ns == left);
     else
@@ -369,23 +369,23 @@ static void use_made_up(const struct timer *t, unsigned set) {
     const tw_handle id = is_of(t, set) ? t->id ^ UINT64_C(1) << bits[draw(6)] : TW_NO_HANDLE;
     if (set >= SETS)
         return;
-    expect(tw_handle_stop(game.sets[set], id) == -ENOENT);
-    expect(tw_handle_stop_wait(game.sets[set], id) == -ENOENT);
-    expect(tw_handle_move(game.sets[set], id, 0) == -ENOENT);
-    expect(tw_handle_remaining(game.sets[set], id) == TW_NO_DEADLINE);
+    expect(tw_timer_cancel(game.sets[set], id) == -ENOENT);
+    expect(tw_timer_cancel_wait(game.sets[set], id) == -ENOENT);
+    expect(tw_timer_move(game.sets[set], id, 0) == -ENOENT);
+    expect(tw_timer_remaining(game.sets[set], id) == TW_NO_DEADLINE);
 }
 
 static void make_set(unsigned set) {
     if (set == TABLE)
         expect(tw_keyed_new(&game.table, game.rt, NULL) == 0);
     else
-        expect(tw_handles_new(&game.sets[set], game.rt,
-                              &(struct tw_handles_options){.capacity = capacities[set]}) == 0);
+        expect(tw_timers_new(&game.sets[set], game.rt,
+                             &(struct tw_timers_options){.capacity = capacities[set]}) == 0);
     ++game.lives[set];
 }
 
 static int free_home(unsigned set) {
-    return set == TABLE ? tw_keyed_free(game.table) : tw_handles_free(game.sets[set]);
+    return set == TABLE ? tw_keyed_free(game.table) : tw_timers_free(game.sets[set]);
 }
 
 /* Refused inside a callback of one of its timers; `within` is the callback's home. */
@@ -414,7 +414,7 @@ static void visit_handle(tw_handle id, void *arg, void *home) {
     const struct timer *t = arg;
     expect(t->id == id);
     if (!t->lives) /* it is drained */
-        expect(tw_handle_stop(game.sets[t->home], id) == -ESTALE);
+        expect(tw_timer_cancel(game.sets[t->home], id) == -ESTALE);
     visit(*(unsigned *)home, arg);
 }
 
@@ -436,9 +436,9 @@ static void walk_or_drain(unsigned home, bool drains) {
     }
     visits = 0;
     if (home == TABLE)
-        expect((drains ? tw_keyed_drain : tw_keyed_each)(game.table, visit_key, &home) == expected);
+        expect((drains ? tw_keyed_cancel_all : tw_keyed_each)(game.table, visit_key, &home) == expected);
     else
-        expect((drains ? tw_handles_drain : tw_handles_each)(game.sets[home], visit_handle, &home) ==
+        expect((drains ? tw_timers_cancel_all : tw_timers_each)(game.sets[home], visit_handle, &home) ==
                expected);
     expect(visits == expected);
 }

@@ -114,13 +114,13 @@ void tw_freertos_tick(struct tw_freertos *timers);
 #endif
 
 /* Starts a oneshot timer: its node is due when at least `delay` ticks have passed. A node that is pending
- * starts anew. Wakes the task if it would sleep for longer. Returns 1 if the node was pending, else 0.
- *   -EPERM   the node was shut down
+ * starts anew. Wakes the task if it would sleep for longer. Returns 0.
+ *   -EPERM   the node is retired
  *   -ERANGE  the delay is longer than TW_FREERTOS_LONGEST */
 int tw_freertos_start(struct tw_freertos *timers, struct tw_node *node, TickType_t delay);
 
-/* The same in an interrupt. Returns 1 if the node was pending, else 0.
- *   -EPERM   the node was shut down
+/* The same in an interrupt. Returns 0.
+ *   -EPERM   the node is retired
  *   -ERANGE  the delay is longer than TW_FREERTOS_LONGEST
  *   -EAGAIN  with configUSE_TICKLESS_IDLE: the scheduler is suspended, as it is in the interrupt that ends a
  *            sleep, before the kernel has counted the ticks of that sleep. Have a task start the timer */
@@ -129,16 +129,16 @@ int tw_freertos_start_from_isr(struct tw_freertos *timers, struct tw_node *node,
 
 /* Starts a periodic timer: its node is due first when at least `period` ticks have passed, and then each
  * `period` ticks, without drift. `missed` says what becomes of fires that were missed. Otherwise as
- * tw_freertos_start. Returns 1 if the node was pending, else 0.
+ * tw_freertos_start. Returns 0.
  *   -EINVAL  also: the period is 0, or `missed` is unknown
- *   -EPERM   the node was shut down
+ *   -EPERM   the node is retired
  *   -ERANGE  the period is longer than TW_FREERTOS_LONGEST */
 int tw_freertos_start_every(struct tw_freertos *timers, struct tw_node *node, TickType_t period,
                             enum tw_missed missed);
 
-/* The same, with its `period` and `missed`, in an interrupt. Returns 1 if the node was pending, else 0.
+/* The same, with its `period` and `missed`, in an interrupt. Returns 0.
  *   -EINVAL  also: the period is 0, or `missed` is unknown
- *   -EPERM   the node was shut down
+ *   -EPERM   the node is retired
  *   -ERANGE  the period is longer than TW_FREERTOS_LONGEST
  *   -EAGAIN  with configUSE_TICKLESS_IDLE: the scheduler is suspended; see tw_freertos_start_from_isr */
 int tw_freertos_start_every_from_isr(struct tw_freertos *timers, struct tw_node *node, TickType_t period,

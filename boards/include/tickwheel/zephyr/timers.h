@@ -91,18 +91,18 @@ void tw_zephyr_run(void *timers, void *unused2, void *unused3);
 TW_MUST_CHECK k_timeout_t tw_zephyr_turn(struct tw_zephyr *timers);
 
 /* Starts a oneshot timer: its node is due when at least `delay` ticks have passed. A node that is pending
- * starts anew. Wakes the thread if it would sleep for longer. Returns 1 if the node was pending, else 0.
+ * starts anew. Wakes the thread if it would sleep for longer. Returns 0.
  *   -EBUSY   the node is pending on another wheel
- *   -EPERM   the node was shut down
+ *   -EPERM   the node is retired
  *   -ERANGE  the delay is longer than TW_ZEPHYR_LONGEST */
 int tw_zephyr_start(struct tw_zephyr *timers, struct tw_node *node, tw_tick delay);
 
 /* Starts a periodic timer: its node is due first when at least `period` ticks have passed, and then each
  * `period` ticks, without drift. `missed` says what becomes of fires that were missed. Otherwise as
- * tw_zephyr_start. Returns 1 if the node was pending, else 0.
+ * tw_zephyr_start. Returns 0.
  *   -EINVAL  also: the period is 0, or `missed` is unknown
  *   -EBUSY   the node is pending on another wheel
- *   -EPERM   the node was shut down
+ *   -EPERM   the node is retired
  *   -ERANGE  the period is longer than TW_ZEPHYR_LONGEST */
 int tw_zephyr_start_every(struct tw_zephyr *timers, struct tw_node *node, tw_tick period,
                           enum tw_missed missed);

@@ -53,7 +53,7 @@ static void wake_in_interrupts(void) {
     pass(1);
     woken = pdFALSE;
     EXPECT(tw_freertos_start_from_isr(&timers, &other, 10, &woken) == 0 && woken == pdFALSE);
-    EXPECT(tw_freertos_start_every_from_isr(&timers, &other, 5, TW_BURST, &woken) == 1 && woken == pdTRUE);
+    EXPECT(tw_freertos_start_every_from_isr(&timers, &other, 5, TW_BURST, &woken) == 0 && woken == pdTRUE);
     pass(1);
     woken = pdFALSE;
     tw_freertos_wake_by_from_isr(&timers, BEGIN + 7, &woken);

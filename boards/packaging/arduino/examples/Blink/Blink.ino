@@ -24,7 +24,7 @@ void setup() {
     tw_init(&wheel, millis(), 0);
     tw_node_init(&blink, on_blink, NULL);
     tw_node_init(&message, on_message, (void *)"ten seconds have passed");
-    tw_arm_every(&wheel, &blink, tw_now(&wheel) + 500, 500, TW_SKIP, 0);
+    tw_arm_every(&wheel, &blink, tw_now(&wheel) + 500, 500, TW_COALESCE, 0);
     tw_arm_after(&wheel, &message, 10000);
 }
 

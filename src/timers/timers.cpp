@@ -1,12 +1,12 @@
-// handle.h: finding records by handle, which is 32 bits of generation and 32 bits of cell. The directory of
+// timers.h: finding records by handle, which is 32 bits of generation and 32 bits of cell. The directory of
 // cells says which set a cell belongs to.
-#include <tickwheel/handle.h>
+#include <tickwheel/timers.h>
 
 #include <cerrno>
 
 #include "record_move.hpp"
 
-struct tw_handles : tickwheel::timers::record_set {};
+struct tw_timers : tickwheel::timers::record_set {};
 
 namespace {
 
@@ -19,13 +19,13 @@ std::uint32_t cell_in(tw_handle handle) { return static_cast<std::uint32_t>(hand
 std::uint32_t generation_in(tw_handle handle) { return static_cast<std::uint32_t>(handle >> 32); }
 
 // The block of a handle's cell; null if the cell does not belong to this set.
-TW_INLINED inline const block *block_in(const tw_handles &set, tw_handle handle) {
+TW_INLINED inline const block *block_in(const tw_timers &set, tw_handle handle) {
     const block *const found = find_block_of(cell_in(handle));
     return found != nullptr && found->owner.load(std::memory_order_relaxed) == &set ? found : nullptr;
 }
 
 // Prefetches the record of a handle. Needs no lock.
-TW_INLINED inline void prefetch(const tw_handles &set, const block *in, tw_handle handle) {
+TW_INLINED inline void prefetch(const tw_timers &set, const block *in, tw_handle handle) {
     const char *const cells = in != nullptr ? in->cells.load(std::memory_order_relaxed) : nullptr;
     if (cells != nullptr)
         __builtin_prefetch(cells + std::size_t{cell_in(handle) % cells_of_block} * set.records->stride(), 1);
@@ -43,7 +43,7 @@ __attribute__((cold)) int explain_not_live(const block &in, const record &timer,
 }
 
 // Finds a live record (P11). With -ESTALE, `found` is the record that now has the cell.
-TW_INLINED inline int find(tw_handles &set, const block *in, tw_handle handle, record *&found)
+TW_INLINED inline int find(tw_timers &set, const block *in, tw_handle handle, record *&found)
     TW_REQUIRES(core::wheels_lock) {
     if (in == nullptr || !set.records->was_used(*in, cell_in(handle)))
         return runtime::refuse(-ENOENT, no_such_handle);
@@ -52,11 +52,11 @@ TW_INLINED inline int find(tw_handles &set, const block *in, tw_handle handle, r
     return is_match ? 0 : explain_not_live(*in, *found, generation_in(handle));
 }
 
-TW_INLINED inline int find(tw_handles &set, tw_handle handle, record *&found) TW_REQUIRES(core::wheels_lock) {
+TW_INLINED inline int find(tw_timers &set, tw_handle handle, record *&found) TW_REQUIRES(core::wheels_lock) {
     return find(set, block_in(set, handle), handle, found);
 }
 
-int check_start(const tw_handles *handles, const tw_handle *handle) {
+int check_start(const tw_timers *handles, const tw_handle *handle) {
     if (const int error = check_arming(handles); error != 0)
         return error;
     return handle == nullptr ? runtime::refuse(-EINVAL, "no place for the handle") : 0;
@@ -64,37 +64,37 @@ int check_start(const tw_handles *handles, const tw_handle *handle) {
 
 }  // namespace
 
-TW_API int tw_handles_new(tw_handles **handles, tw_runtime *rt, const tw_handles_options *options) {
+TW_API int tw_timers_new(tw_timers **handles, tw_runtime *rt, const tw_timers_options *options) {
     return make_set(handles, rt, options_of(options), nullptr);
 }
 
-TW_API int tw_handles_free(tw_handles *handles) { return free_set(handles); }
+TW_API int tw_timers_free(tw_timers *handles) { return free_set(handles); }
 
-TW_API int tw_handle_start(tw_handles *handles, tw_handle *handle, const tw_when *when, const tw_task *task) {
+TW_API int tw_timer_start(tw_timers *handles, tw_handle *handle, const tw_when *when, const tw_task *task) {
     const int error = check_start(handles, handle);
     return error != 0 ? error : start(*handles, when, task, nullptr, handle);
 }
 
-TW_API int tw_handle_after(tw_handles *handles, tw_handle *handle, int64_t delay_ns, tw_task_callback *fn,
-                           void *arg) {
+TW_API int tw_timer_after(tw_timers *handles, tw_handle *handle, int64_t delay_ns, tw_task_callback *fn,
+                          void *arg) {
     const int error = check_start(handles, handle);
     return error != 0 ? error : start_after(*handles, delay_ns, fn, arg, nullptr, handle);
 }
 
-TW_API int tw_handle_every(tw_handles *handles, tw_handle *handle, int64_t period_ns, tw_missed missed,
-                           tw_task_callback *fn, void *arg) {
+TW_API int tw_timer_every(tw_timers *handles, tw_handle *handle, int64_t period_ns, tw_missed missed,
+                          tw_task_callback *fn, void *arg) {
     const int error = check_start(handles, handle);
     return error != 0 ? error : start_every(*handles, period_ns, missed, fn, arg, nullptr, handle);
 }
 
-static int stop_with_rest(tw_handles &handles, tw_handle handle) {
+static int stop_with_rest(tw_timers &handles, tw_handle handle) {
     record_lock lock(*handles.space);
     record *found = nullptr;
     const int error = find(handles, handle, found);
     return error != 0 ? error : end(handles, *found, lock);
 }
 
-TW_API int tw_handle_stop(tw_handles *handles, tw_handle handle) {
+TW_API int tw_timer_cancel(tw_timers *handles, tw_handle handle) {
     if (const int error = check_usable(handles); error != 0)
         return error;
     const block *const in = block_in(*handles, handle);
@@ -109,7 +109,7 @@ TW_API int tw_handle_stop(tw_handles *handles, tw_handle handle) {
     return stop_with_rest(*handles, handle);
 }
 
-TW_API int tw_handle_stop_wait(tw_handles *handles, tw_handle handle) {
+TW_API int tw_timer_cancel_wait(tw_timers *handles, tw_handle handle) {
     if (const int error = check_usable(handles); error != 0)
         return error;
     record_lock lock(*handles->space);
@@ -126,7 +126,7 @@ TW_API int tw_handle_stop_wait(tw_handles *handles, tw_handle handle) {
 namespace {
 
 // Moves a timer by `How`.
-template <auto How> int move(tw_handles *set, tw_handle handle, std::int64_t delay) {
+template <auto How> int move(tw_timers *set, tw_handle handle, std::int64_t delay) {
     if (const int error = check_arming(set); error != 0)
         return error;
     if (delay < 0)
@@ -142,19 +142,19 @@ template <auto How> int move(tw_handles *set, tw_handle handle, std::int64_t del
 
 }  // namespace
 
-TW_API int tw_handle_move(tw_handles *handles, tw_handle handle, int64_t delay_ns) {
+TW_API int tw_timer_move(tw_timers *handles, tw_handle handle, int64_t delay_ns) {
     return move<&prepared_move::move>(handles, handle, delay_ns);
 }
 
-TW_API int tw_handle_postpone(tw_handles *handles, tw_handle handle, int64_t delay_ns) {
+TW_API int tw_timer_postpone(tw_timers *handles, tw_handle handle, int64_t delay_ns) {
     return move<&prepared_move::postpone>(handles, handle, delay_ns);
 }
 
-TW_API int tw_handle_again(tw_handles *handles, tw_handle handle) {
+TW_API int tw_timer_again(tw_timers *handles, tw_handle handle) {
     return move<&prepared_move::again>(handles, handle, 0);
 }
 
-TW_API int64_t tw_handle_remaining(tw_handles *handles, tw_handle handle) {
+TW_API int64_t tw_timer_remaining(tw_timers *handles, tw_handle handle) {
     if (check_usable(handles) != 0)
         return TW_NO_DEADLINE;
     const record_guard lock(*handles->space);
@@ -162,12 +162,12 @@ TW_API int64_t tw_handle_remaining(tw_handles *handles, tw_handle handle) {
     return find(*handles, handle, found) == 0 ? remaining(*handles, *found) : TW_NO_DEADLINE;
 }
 
-TW_API size_t tw_handles_count(tw_handles *handles) { return count_of(handles); }
+TW_API size_t tw_timers_count(tw_timers *handles) { return count_of(handles); }
 
-TW_API int64_t tw_handles_each(tw_handles *handles, tw_handles_visitor *each, void *visit_arg) {
+TW_API int64_t tw_timers_each(tw_timers *handles, tw_timers_visitor *each, void *visit_arg) {
     return walk(handles, {.by_handle = each, .arg = visit_arg});
 }
 
-TW_API int64_t tw_handles_drain(tw_handles *handles, tw_handles_visitor *each, void *drain_arg) {
+TW_API int64_t tw_timers_cancel_all(tw_timers *handles, tw_timers_visitor *each, void *drain_arg) {
     return drain(handles, {.by_handle = each, .arg = drain_arg});
 }

@@ -1,11 +1,11 @@
-/* tickwheel/handle.h - timers that the library keeps, known by numbers that go stale.
+/* tickwheel/timers.h - timers that the library keeps, known by numbers that go stale.
  *
- *     struct tw_handles *timers;
+ *     struct tw_timers *timers;
  *     tw_handle id;
- *     tw_handles_new(&timers, rt, NULL);
- *     tw_handle_after(timers, &id, 5 * TW_SECOND, on_timeout, request);
+ *     tw_timers_new(&timers, rt, NULL);
+ *     tw_timer_after(timers, &id, 5 * TW_SECOND, on_timeout, request);
  *     ...
- *     tw_handle_stop(timers, id);    // any thread, any time: -ESTALE if the timer is gone
+ *     tw_timer_cancel(timers, id);    // any thread, any time: -ESTALE if the timer is gone
  *
  * For programs that do not want to keep a struct tw_node in a struct of their own. A handle is a
  * number. It can be copied, stored, sent to another thread, and used without harm after its timer
@@ -23,11 +23,11 @@
  *   Arguments  `handles` is the set, and `handle` the timer that the call is about. `options` may be
  *              null.
  *   Handles    A timer exists from its start until it is stopped, or until its last callback and
- *              `next` have returned. After that every function but tw_handle_remaining returns:
+ *              `next` have returned. After that every function but tw_timer_remaining returns:
  *   -ESTALE      the handle belonged to a timer of this set that is gone
  *   -ENOENT      the handle never belonged to this set: it is another set's, 0, or made up
- *   Allocates  tw_handles_new. With a capacity nothing else allocates; without one,
- *              tw_handle_start, tw_handle_after and tw_handle_every do as the number of timers
+ *   Allocates  tw_timers_new. With a capacity nothing else allocates; without one,
+ *              tw_timer_start, tw_timer_after and tw_timer_every do as the number of timers
  *              grows.
  *   Memory     Grows with the highest number of timers at any time, by some 100 bytes for each and
  *              the `storage`. A timer with a period, a schedule or `drop` takes 64 more. So does
@@ -52,16 +52,16 @@ extern "C" {
 #endif
 
 #define TW_NO_HANDLE UINT64_C(0)
-#define TW_HANDLES_MAX (UINT32_C(4094) << 20) /* highest number of timers in one set */
+#define TW_TIMERS_MAX (UINT32_C(4094) << 20) /* highest number of timers in one set */
 
 /* A set of timers on one runtime. The library owns the timers; the caller owns the set. */
-struct tw_handles;
+struct tw_timers;
 struct tw_workers;
 
 /* Options. All zeroes, or a null pointer instead of this struct, gives the defaults. */
-struct tw_handles_options {
-    uint32_t capacity;          /* highest number of timers at a time, all allocated by tw_handles_new; 0:
-                                   limited by memory and TW_HANDLES_MAX alone. A timer that was
+struct tw_timers_options {
+    uint32_t capacity;          /* highest number of timers at a time, all allocated by tw_timers_new; 0:
+                                   limited by memory and TW_TIMERS_MAX alone. A timer that was
                                    stopped, or fires for the last time, counts until its callback and
                                    `drop` have returned */
     size_t storage;             /* bytes in each timer for a copy of its argument, 0 to 4096; see task.h */
@@ -76,59 +76,59 @@ struct tw_handles_options {
  *   -ENOMEM  no memory
  *   -EMFILE  the sets of this process have as many timers as handles can distinguish: 2^32, where each
  *            set counts as a multiple of 1,024, and so does one that was freed before its runtime */
-TW_MUST_CHECK int tw_handles_new(struct tw_handles **handles, struct tw_runtime *rt,
-                                 const struct tw_handles_options *options);
+TW_MUST_CHECK int tw_timers_new(struct tw_timers **handles, struct tw_runtime *rt,
+                                const struct tw_timers_options *options);
 
 /* Stops all timers of the set, waits for running callbacks, drops the arguments and frees the set;
  * `handles` may be null. No other thread may be in a call on the set. Returns 0.
  *   -EBUSY   called from a callback, `next`, `drop` or `copy` of one of its timers, or from `each`
  *   -ECHILD  also: a `drop` has forked and this is the child, where the set is not freed yet */
-int tw_handles_free(struct tw_handles *handles);
+int tw_timers_free(struct tw_timers *handles);
 
 /* Starts a timer that does `task` at the times that `when` says, and stores its handle in *handle
  * before its callback can run. The task is copied. Returns 0.
  *   -EINVAL  also: `when` is out of range (see tw_runtime_arm); the task has no function; arg_size
  *            exceeds the storage; both `next` and a period; neither `when` nor `next`
  *   -ENOMEM  no memory to grow
- *   -ENOSPC  the set has as many timers as its capacity, or TW_HANDLES_MAX
- *   -EMFILE  as tw_handles_new, for one more timer
+ *   -ENOSPC  the set has as many timers as its capacity, or TW_TIMERS_MAX
+ *   -EMFILE  as tw_timers_new, for one more timer
  *   -ENOENT  `next` returned no first deadline
  *   -EPERM   the set is being freed */
-TW_MUST_CHECK int tw_handle_start(struct tw_handles *handles, tw_handle *handle, const struct tw_when *when,
-                                  const struct tw_task *task);
+TW_MUST_CHECK int tw_timer_start(struct tw_timers *handles, tw_handle *handle, const struct tw_when *when,
+                                 const struct tw_task *task);
 
 /* Starts a timer for the usual case: calls fn(event, arg) once, `delay_ns` from now. Stores its handle
  * in *handle before that. Returns 0.
  *   -ENOMEM  no memory to grow
- *   -ENOSPC  the set has as many timers as its capacity, or TW_HANDLES_MAX
- *   -EMFILE  as tw_handles_new, for one more timer
+ *   -ENOSPC  the set has as many timers as its capacity, or TW_TIMERS_MAX
+ *   -EMFILE  as tw_timers_new, for one more timer
  *   -EPERM   the set is being freed */
-TW_MUST_CHECK int tw_handle_after(struct tw_handles *handles, tw_handle *handle, int64_t delay_ns,
-                                  tw_task_callback *fn, void *arg);
+TW_MUST_CHECK int tw_timer_after(struct tw_timers *handles, tw_handle *handle, int64_t delay_ns,
+                                 tw_task_callback *fn, void *arg);
 
 /* Starts a periodic timer: calls fn(event, arg) every `period_ns`, first one period from now. `missed`
  * is the policy for fires that are late by more than a period. Stores the timer's handle in *handle
  * before its callback can run. Returns 0.
  *   -EINVAL  also: the period or `missed` as in tw_runtime_every
  *   -ENOMEM  no memory to grow
- *   -ENOSPC  the set has as many timers as its capacity, or TW_HANDLES_MAX
- *   -EMFILE  as tw_handles_new, for one more timer
+ *   -ENOSPC  the set has as many timers as its capacity, or TW_TIMERS_MAX
+ *   -EMFILE  as tw_timers_new, for one more timer
  *   -EPERM   the set is being freed */
-TW_MUST_CHECK int tw_handle_every(struct tw_handles *handles, tw_handle *handle, int64_t period_ns,
-                                  enum tw_missed missed, tw_task_callback *fn, void *arg);
+TW_MUST_CHECK int tw_timer_every(struct tw_timers *handles, tw_handle *handle, int64_t period_ns,
+                                 enum tw_missed missed, tw_task_callback *fn, void *arg);
 
 /* Stops a timer: no callback of it begins from now on. Returns 1 if this prevented a fire, or 0 if
  * its last callback is running. It does not wait for a running callback; the argument is dropped
  * after that callback has returned.
  *   -ESTALE, -ENOENT  see Conventions */
-int tw_handle_stop(struct tw_handles *handles, tw_handle handle);
+int tw_timer_cancel(struct tw_timers *handles, tw_handle handle);
 
 /* Stops a timer and waits until no callback of it is running on another thread and its argument has
  * been dropped. It also waits, and then returns -ESTALE, if the timer was already stopped while its
  * callback ran. Called from that callback it does not wait. Do not hold a lock that the callback or
  * `drop` takes. Returns 1 if this prevented a fire, else 0.
  *   -ESTALE, -ENOENT  see Conventions */
-int tw_handle_stop_wait(struct tw_handles *handles, tw_handle handle);
+int tw_timer_cancel_wait(struct tw_timers *handles, tw_handle handle);
 
 /* Moves a timer: it is now due `delay_ns` from now, which may be earlier or later than before. The
  * grid of a periodic timer shifts along. A timer with an absolute deadline on the wall clock keeps following
@@ -136,13 +136,13 @@ int tw_handle_stop_wait(struct tw_handles *handles, tw_handle handle);
  *   -EBUSY   its last fire has begun or waits for a worker, so it cannot be moved any more; or
  *            `next` has not yet returned the next deadline. So a oneshot cannot be moved inside its
  *            own callback: start another timer, or start it with a period and stop it */
-int tw_handle_move(struct tw_handles *handles, tw_handle handle, int64_t delay_ns);
+int tw_timer_move(struct tw_timers *handles, tw_handle handle, int64_t delay_ns);
 
 /* Postpones a timer: moves it to `delay_ns` from now, unless it is due at that tick or later already;
- * then it stays, also in the order. The delay of tw_handle_again stays what it was. Returns 0.
+ * then it stays, also in the order. The delay of tw_timer_again stays what it was. Returns 0.
  *   -EBUSY   its last fire has begun or waits for a worker, so it cannot be moved any more; or
  *            `next` has not yet returned the next deadline */
-int tw_handle_postpone(struct tw_handles *handles, tw_handle handle, int64_t delay_ns);
+int tw_timer_postpone(struct tw_timers *handles, tw_handle handle, int64_t delay_ns);
 
 /* Starts a timer's delay again: moves it by the delay that it was last started or moved with, without
  * slack; a periodic timer is now due one period from now. This is how an idle timeout is kept off: one
@@ -151,18 +151,18 @@ int tw_handle_postpone(struct tw_handles *handles, tw_handle handle, int64_t del
  *            returned its deadline, and it has not been moved since
  *   -EBUSY   its last fire has begun or waits for a worker, so it cannot be moved any more; or
  *            `next` has not yet returned the next deadline */
-int tw_handle_again(struct tw_handles *handles, tw_handle handle);
+int tw_timer_again(struct tw_timers *handles, tw_handle handle);
 
 /* Returns the nanoseconds until the timer is due, at most TW_NO_DEADLINE - 1; 0 if it is overdue, or its last
  * fire has begun or waits for a worker; TW_NO_DEADLINE if it is gone. */
-TW_MUST_CHECK int64_t tw_handle_remaining(struct tw_handles *handles, tw_handle handle);
+TW_MUST_CHECK int64_t tw_timer_remaining(struct tw_timers *handles, tw_handle handle);
 
 /* Returns the number of timers, including stopped ones whose callback is still running or whose
  * argument is not yet dropped. */
-TW_MUST_CHECK size_t tw_handles_count(struct tw_handles *handles);
+TW_MUST_CHECK size_t tw_timers_count(struct tw_timers *handles);
 
 /* Receives one timer of a walk or a drain. */
-typedef void tw_handles_visitor(tw_handle handle, void *arg, void *visit_arg);
+typedef void tw_timers_visitor(tw_handle handle, void *arg, void *visit_arg);
 
 /* Walks the set: calls each(handle, arg, visit_arg) on every timer that exists when the walk comes to
  * it, in any order. A timer may fire, be moved or be stopped during its visit, by `each` or by another
@@ -171,11 +171,11 @@ typedef void tw_handles_visitor(tw_handle handle, void *arg, void *visit_arg);
  * are started meanwhile may be visited or not; the walk ends when it has come past those that there were
  * when it began. Returns the number of visits.
  *
- * tw_handle_stop_wait also waits for a visit of its timer on another thread. The time that a walk takes
- * is that of tw_handles_drain.
+ * tw_timer_cancel_wait also waits for a visit of its timer on another thread. The time that a walk takes
+ * is that of tw_timers_cancel_all.
  *   -EINVAL  also: `each` is null
  *   -ECHILD  also: `each` has forked and this is the child */
-int64_t tw_handles_each(struct tw_handles *handles, tw_handles_visitor *each, void *visit_arg);
+int64_t tw_timers_each(struct tw_timers *handles, tw_timers_visitor *each, void *visit_arg);
 
 /* Drains the set: stops every timer that exists now, and calls each(handle, arg, drain_arg) on those
  * that still had to fire, before their argument is dropped. `each` runs on this thread with no lock
@@ -188,7 +188,7 @@ int64_t tw_handles_each(struct tw_handles *handles, tw_handles_visitor *each, vo
  * timers since the set was last empty.
  *   -EBUSY   called from a callback of the set, while the drain that began 64 drains ago still runs
  *   -ECHILD  also: `each` or a `drop` has forked and this is the child; the rest is not stopped */
-int64_t tw_handles_drain(struct tw_handles *handles, tw_handles_visitor *each, void *drain_arg);
+int64_t tw_timers_cancel_all(struct tw_timers *handles, tw_timers_visitor *each, void *drain_arg);
 
 #ifdef __cplusplus
 }

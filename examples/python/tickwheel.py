@@ -27,7 +27,7 @@ from ctypes import POINTER, byref, c_char_p, c_int, c_int64, c_size_t, c_uint32,
 __all__ = ["Runtime", "Timer", "library", "version"]
 
 NO_DEADLINE = 2**63 - 1
-SKIP = 1  # TW_COALESCE: fires that were missed are left out
+COALESCE = 0  # TW_COALESCE: one fire stands for those that were missed
 
 
 class _Options(ctypes.Structure):  # struct tw_runtime_options
@@ -218,7 +218,7 @@ class Runtime:
     def every(self, period, callback, *args):
         """Calls callback(*args) every `period` seconds, without drift, until it is cancelled."""
         timer = Timer(self, callback, args, True)
-        return timer._arm(library.tw_runtime_every, nanoseconds(period), SKIP)
+        return timer._arm(library.tw_runtime_every, nanoseconds(period), COALESCE)
 
     def time(self):
         return library.tw_runtime_now(self._handle()) / 1_000_000_000

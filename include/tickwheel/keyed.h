@@ -16,8 +16,8 @@
  *              may be null.
  *   Keys       Strings of up to TW_KEY_MAX bytes, which may have any value; or numbers. A number
  *              never equals a string. The table copies keys.
- *   Timers     A timer exists from when it is set until it is removed, replaced or drained, or its
- *              last callback and `next` have returned. After that functions return:
+ *   Timers     A timer exists from when it is set until it is cancelled or replaced, or its last
+ *              callback and `next` have returned. After that functions return:
  *   -ENOENT      there is no timer under this key
  *   Allocates  tw_keyed_new. With a capacity nothing else allocates, except for strings longer than
  *              16 bytes; without one, tw_keyed_set, tw_keyed_after and tw_keyed_every do as the
@@ -91,7 +91,7 @@ struct tw_workers;
 struct tw_keyed_options {
     uint32_t capacity;          /* highest number of timers at a time, all allocated by tw_keyed_new; 0:
                                    limited by memory and TW_TIMERS_MAX of timers.h alone. A timer
-                                   that was removed or replaced counts until its callback and `drop`
+                                   that was cancelled or replaced counts until its callback and `drop`
                                    have returned, except that one such timer is not counted */
     size_t storage;             /* bytes in each timer for a copy of its argument, 0 to 4096; see task.h */
     struct tw_workers *workers; /* pool that runs the callbacks; NULL: the runtime's thread does */
@@ -108,7 +108,7 @@ struct tw_keyed_options {
 TW_MUST_CHECK int tw_keyed_new(struct tw_keyed **keyed, struct tw_runtime *rt,
                                const struct tw_keyed_options *options);
 
-/* Removes all timers of the table, waits for running callbacks, drops the arguments and frees the
+/* Cancels all timers of the table, waits for running callbacks, drops the arguments and frees the
  * table; `keyed` may be null. No other thread may be in a call on the table. Returns 0.
  *   -EBUSY   called from a callback, `next`, `drop` or `copy` of one of its timers, or from `each`
  *   -ECHILD  also: a `drop` has forked and this is the child, where the table is not freed yet */
@@ -173,15 +173,15 @@ int tw_keyed_postpone(struct tw_keyed *keyed, struct tw_key key, int64_t delay_n
  *            `next` has not yet returned the next deadline */
 int tw_keyed_again(struct tw_keyed *keyed, struct tw_key key);
 
-/* Removes a timer: no callback of it begins from now on. Returns 1 if this prevented a fire, or 0 if
+/* Cancels a timer: no callback of it begins from now on. Returns 1 if this prevented a fire, or 0 if
  * its last callback is running. It does not wait for a running callback; the argument is dropped
  * after that callback has returned.
  *   -ENOENT  see Conventions */
 int tw_keyed_cancel(struct tw_keyed *keyed, struct tw_key key);
 
-/* Removes a timer and waits until no callback of it is running on another thread and its argument has
+/* Cancels a timer and waits until no callback of it is running on another thread and its argument has
  * been dropped. It does not wait if called from that callback, nor for a timer that was already
- * removed or replaced. Do not hold a lock that the callback or `drop` takes. Returns 1 if this
+ * cancelled or replaced. Do not hold a lock that the callback or `drop` takes. Returns 1 if this
  * prevented a fire, else 0.
  *   -ENOENT  see Conventions */
 int tw_keyed_cancel_wait(struct tw_keyed *keyed, struct tw_key key);
@@ -197,11 +197,11 @@ struct tw_keyed_timer {
  *   -ENOENT  see Conventions */
 TW_MUST_CHECK int tw_keyed_get(struct tw_keyed *keyed, struct tw_key key, struct tw_keyed_timer *timer);
 
-/* Returns the number of timers, including removed ones whose callback is still running or whose
+/* Returns the number of timers, including cancelled ones whose callback is still running or whose
  * argument is not yet dropped. */
 TW_MUST_CHECK size_t tw_keyed_count(struct tw_keyed *keyed);
 
-/* Receives one timer of a walk or a drain. */
+/* Receives one timer of a walk, or one that tw_keyed_cancel_all cancels. */
 typedef void tw_keyed_visitor(const struct tw_key *key, void *arg, void *visit_arg);
 
 /* Walks the table: calls each(key, arg, visit_arg) on every timer that exists when the walk comes to it, in
@@ -212,18 +212,18 @@ typedef void tw_keyed_visitor(const struct tw_key *key, void *arg, void *visit_a
  *   -ECHILD  also: `each` has forked and this is the child */
 int64_t tw_keyed_each(struct tw_keyed *keyed, tw_keyed_visitor *each, void *visit_arg);
 
-/* Drains the table: removes every timer that exists now, and calls each(key, arg, drain_arg) on those
+/* Cancels every timer that exists now, and calls each(key, arg, visit_arg) on those
  * that still had to fire, before their argument is dropped. `each` runs on this thread with no lock
  * held and may be null. None of these timers fires any more; on return all of them have ended, and
  * none of their callbacks is running on another thread. Timers that are set meanwhile stay. Returns
  * the number of timers that still had to fire.
  *
  * Called from a callback of one of these timers, it does not wait for that callback. Two callbacks
- * that drain the same table deadlock. The time it takes is proportional to the highest number of
+ * that cancel all timers of one table deadlock. The time it takes is proportional to the highest number of
  * timers since the table was last empty.
- *   -EBUSY   called from a callback of the table, while the drain that began 64 drains ago still runs
- *   -ECHILD  also: `each` or a `drop` has forked and this is the child; the rest is not drained */
-int64_t tw_keyed_cancel_all(struct tw_keyed *keyed, tw_keyed_visitor *each, void *drain_arg);
+ *   -EBUSY   called from a callback of the table, while the 64th call before this one still runs
+ *   -ECHILD  also: `each` or a `drop` has forked and this is the child; the rest is not cancelled */
+int64_t tw_keyed_cancel_all(struct tw_keyed *keyed, tw_keyed_visitor *each, void *visit_arg);
 
 #ifdef __cplusplus
 }

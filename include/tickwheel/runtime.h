@@ -38,7 +38,7 @@
  *              deadlines and one for delays; each has its own order.
  *   Callbacks  Run on the runtime's thread with no lock held. They may call anything here,
  *              including tw_runtime_stop and tw_runtime_free. A longjmp must not leave them. An
- *              exception may leave them where the program drives the runtime (dispatch, advance,
+ *              exception may leave them where the program drives the runtime (run, dispatch, advance,
  *              leap): it passes through that call and ends it, and the callback counts as
  *              returned. On the library's own threads an exception ends the program
  *              (std::terminate). tw_runtime_due returns what the node was due at. Threads and
@@ -64,6 +64,8 @@ extern "C" {
 #define TW_MICROSECOND INT64_C(1000)
 #define TW_MILLISECOND INT64_C(1000000)
 #define TW_SECOND INT64_C(1000000000)
+#define TW_MINUTE (60 * TW_SECOND)
+#define TW_HOUR (60 * TW_MINUTE)
 
 struct tw_runtime;
 
@@ -160,10 +162,20 @@ TW_MUST_CHECK int tw_runtime_new(struct tw_runtime **rt, const struct tw_runtime
  *   -EINVAL      also: the machine has none of `cpus` */
 TW_MUST_CHECK int tw_runtime_start(struct tw_runtime *rt);
 
+/* Fires timers on this thread, instead of one of the library's, until tw_runtime_stop: for a program that
+ * consists of its timers. Unlike the library's thread this one keeps its signals, name, CPUs and priority; it
+ * has the slack of the options while it runs. A stop before the call has no effect on it. A callback's
+ * exception passes through and ends the call. Returns 0.
+ *   -EBUSY       the runtime's thread runs; another thread drives it; called from a callback; or
+ *                tw_runtime_fd has handed out its descriptor
+ *   -EOPNOTSUPP  the driver does not wait (manual)
+ *   -ECHILD      also: a callback has forked and returned, and this is the child */
+int tw_runtime_run(struct tw_runtime *rt);
+
 /* Stops the thread and waits for it: after the return no callback begins and none is running. Nodes
  * stay pending, and time goes on; tw_runtime_start resumes. Called from a callback it returns at
- * once, and that callback is the last. A tw_runtime_dispatch or tw_runtime_advance that is running
- * returns early, but this does not wait for it; the next one fires again. Two callbacks that stop
+ * once, and that callback is the last. A tw_runtime_run, tw_runtime_dispatch or tw_runtime_advance that is
+ * running returns early, but this does not wait for it; the next one fires again. Two callbacks that stop
  * each other's runtimes deadlock. Returns 0, also if the runtime was stopped already. */
 int tw_runtime_stop(struct tw_runtime *rt);
 

@@ -89,6 +89,9 @@ template <class Clock> class basic_runtime : public basic_timers<Clock, tw_node>
     void stop() { detail::check(tw_runtime_stop(native())); }
     void start() { detail::check(tw_runtime_start(native())); }
 
+    // Fires timers on this thread until stop(). An exception of a callback passes through.
+    void run() { detail::check(tw_runtime_run(native())); }
+
     // See tw_runtime_stats.
     [[nodiscard]] tw_stats stats() const {
         tw_stats seen;

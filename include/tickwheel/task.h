@@ -54,12 +54,12 @@ struct tw_task {
     tw_next_deadline *next;
 
     /* Releases `arg`; null: nothing to release. Called exactly once, when nothing uses `arg` any
-     * more: the timer has fired for the last time, or was stopped, replaced or drained, or its
+     * more: the timer has fired for the last time, or was cancelled or replaced, or its
      * runtime was freed; and if a callback is running, after that has returned. Called on the thread
      * that ended the timer. Not called if starting the timer fails.
      *
      * While the runtime is being freed, `drop` may use every set, table and pool of the runtime, in
-     * whatever order they were made: it may stop timers, remove keys and cancel nodes.
+     * whatever order they were made: it may cancel timers and nodes.
      * Functions that arm, move, start or make something return -ESHUTDOWN. */
     void (*drop)(void *arg);
 

@@ -15,14 +15,12 @@
  * Timers of one tick fire in the order in which they were started, moved, postponed or started again,
  * across all sets of a runtime, and in one order with the nodes of that tick (P3).
  *
- * Stopping a timer cancels it as tw_runtime_cancel cancels a node, and also ends it: its memory is
- * reused for another timer. (tw_runtime_stop is different: it stops the runtime's thread and ends
- * no timer.)
+ * Cancelling a timer ends it: the library reuses its memory for another timer.
  *
  * Conventions are those of runtime.h, and:
- *   Arguments  `handles` is the set, and `handle` the timer that the call is about. `options` may be
+ *   Arguments  `timers` is the set, and `handle` the timer that the call is about. `options` may be
  *              null.
- *   Handles    A timer exists from its start until it is stopped, or until its last callback and
+ *   Handles    A timer exists from its start until it is cancelled, or until its last callback and
  *              `next` have returned. After that every function but tw_timer_remaining returns:
  *   -ESTALE      the handle belonged to a timer of this set that is gone
  *   -ENOENT      the handle never belonged to this set: it is another set's, 0, or made up
@@ -62,7 +60,7 @@ struct tw_workers;
 struct tw_timers_options {
     uint32_t capacity;          /* highest number of timers at a time, all allocated by tw_timers_new; 0:
                                    limited by memory and TW_TIMERS_MAX alone. A timer that was
-                                   stopped, or fires for the last time, counts until its callback and
+                                   cancelled, or fires for the last time, counts until its callback and
                                    `drop` have returned */
     size_t storage;             /* bytes in each timer for a copy of its argument, 0 to 4096; see task.h */
     struct tw_workers *workers; /* pool that runs the callbacks; NULL: the runtime's thread does */
@@ -70,20 +68,20 @@ struct tw_timers_options {
     const char *label;          /* label of timers whose task brings none, see observe.h; NULL: none */
 };
 
-/* Makes an empty set on the runtime and stores it in *handles. Freeing the runtime frees the set as
+/* Makes an empty set on the runtime and stores it in *timers. Freeing the runtime frees the set as
  * well. Returns 0.
  *   -EINVAL  also: an option is out of range, or `workers` belongs to another runtime
  *   -ENOMEM  no memory
  *   -EMFILE  the sets of this process have as many timers as handles can distinguish: 2^32, where each
  *            set counts as a multiple of 1,024, and so does one that was freed before its runtime */
-TW_MUST_CHECK int tw_timers_new(struct tw_timers **handles, struct tw_runtime *rt,
+TW_MUST_CHECK int tw_timers_new(struct tw_timers **timers, struct tw_runtime *rt,
                                 const struct tw_timers_options *options);
 
-/* Stops all timers of the set, waits for running callbacks, drops the arguments and frees the set;
- * `handles` may be null. No other thread may be in a call on the set. Returns 0.
+/* Cancels all timers of the set, waits for running callbacks, drops the arguments and frees the set;
+ * `timers` may be null. No other thread may be in a call on the set. Returns 0.
  *   -EBUSY   called from a callback, `next`, `drop` or `copy` of one of its timers, or from `each`
  *   -ECHILD  also: a `drop` has forked and this is the child, where the set is not freed yet */
-int tw_timers_free(struct tw_timers *handles);
+int tw_timers_free(struct tw_timers *timers);
 
 /* Starts a timer that does `task` at the times that `when` says, and stores its handle in *handle
  * before its callback can run. The task is copied. Returns 0.
@@ -94,7 +92,7 @@ int tw_timers_free(struct tw_timers *handles);
  *   -EMFILE  as tw_timers_new, for one more timer
  *   -ENOENT  `next` returned no first deadline
  *   -EPERM   the set is being freed */
-TW_MUST_CHECK int tw_timer_start(struct tw_timers *handles, tw_handle *handle, const struct tw_when *when,
+TW_MUST_CHECK int tw_timer_start(struct tw_timers *timers, tw_handle *handle, const struct tw_when *when,
                                  const struct tw_task *task);
 
 /* Starts a timer for the usual case: calls fn(event, arg) once, `delay_ns` from now. Stores its handle
@@ -103,7 +101,7 @@ TW_MUST_CHECK int tw_timer_start(struct tw_timers *handles, tw_handle *handle, c
  *   -ENOSPC  the set has as many timers as its capacity, or TW_TIMERS_MAX
  *   -EMFILE  as tw_timers_new, for one more timer
  *   -EPERM   the set is being freed */
-TW_MUST_CHECK int tw_timer_after(struct tw_timers *handles, tw_handle *handle, int64_t delay_ns,
+TW_MUST_CHECK int tw_timer_after(struct tw_timers *timers, tw_handle *handle, int64_t delay_ns,
                                  tw_task_callback *fn, void *arg);
 
 /* Starts a periodic timer: calls fn(event, arg) every `period_ns`, first one period from now. `missed`
@@ -114,35 +112,35 @@ TW_MUST_CHECK int tw_timer_after(struct tw_timers *handles, tw_handle *handle, i
  *   -ENOSPC  the set has as many timers as its capacity, or TW_TIMERS_MAX
  *   -EMFILE  as tw_timers_new, for one more timer
  *   -EPERM   the set is being freed */
-TW_MUST_CHECK int tw_timer_every(struct tw_timers *handles, tw_handle *handle, int64_t period_ns,
+TW_MUST_CHECK int tw_timer_every(struct tw_timers *timers, tw_handle *handle, int64_t period_ns,
                                  enum tw_missed missed, tw_task_callback *fn, void *arg);
 
-/* Stops a timer: no callback of it begins from now on. Returns 1 if this prevented a fire, or 0 if
+/* Cancels a timer: no callback of it begins from now on. Returns 1 if this prevented a fire, or 0 if
  * its last callback is running. It does not wait for a running callback; the argument is dropped
  * after that callback has returned.
  *   -ESTALE, -ENOENT  see Conventions */
-int tw_timer_cancel(struct tw_timers *handles, tw_handle handle);
+int tw_timer_cancel(struct tw_timers *timers, tw_handle handle);
 
-/* Stops a timer and waits until no callback of it is running on another thread and its argument has
- * been dropped. It also waits, and then returns -ESTALE, if the timer was already stopped while its
+/* Cancels a timer and waits until no callback of it is running on another thread and its argument has
+ * been dropped. It also waits, and then returns -ESTALE, if the timer was already cancelled while its
  * callback ran. Called from that callback it does not wait. Do not hold a lock that the callback or
  * `drop` takes. Returns 1 if this prevented a fire, else 0.
  *   -ESTALE, -ENOENT  see Conventions */
-int tw_timer_cancel_wait(struct tw_timers *handles, tw_handle handle);
+int tw_timer_cancel_wait(struct tw_timers *timers, tw_handle handle);
 
 /* Moves a timer: it is now due `delay_ns` from now, which may be earlier or later than before. The
  * grid of a periodic timer shifts along. A timer with an absolute deadline on the wall clock keeps following
  * that clock. Returns 0.
  *   -EBUSY   its last fire has begun or waits for a worker, so it cannot be moved any more; or
  *            `next` has not yet returned the next deadline. So a oneshot cannot be moved inside its
- *            own callback: start another timer, or start it with a period and stop it */
-int tw_timer_move(struct tw_timers *handles, tw_handle handle, int64_t delay_ns);
+ *            own callback: start another timer, or start it with a period and cancel it */
+int tw_timer_move(struct tw_timers *timers, tw_handle handle, int64_t delay_ns);
 
 /* Postpones a timer: moves it to `delay_ns` from now, unless it is due at that tick or later already;
  * then it stays, also in the order. The delay of tw_timer_again stays what it was. Returns 0.
  *   -EBUSY   its last fire has begun or waits for a worker, so it cannot be moved any more; or
  *            `next` has not yet returned the next deadline */
-int tw_timer_postpone(struct tw_timers *handles, tw_handle handle, int64_t delay_ns);
+int tw_timer_postpone(struct tw_timers *timers, tw_handle handle, int64_t delay_ns);
 
 /* Starts a timer's delay again: moves it by the delay that it was last started or moved with, without
  * slack; a periodic timer is now due one period from now. This is how an idle timeout is kept off: one
@@ -151,21 +149,21 @@ int tw_timer_postpone(struct tw_timers *handles, tw_handle handle, int64_t delay
  *            returned its deadline, and it has not been moved since
  *   -EBUSY   its last fire has begun or waits for a worker, so it cannot be moved any more; or
  *            `next` has not yet returned the next deadline */
-int tw_timer_again(struct tw_timers *handles, tw_handle handle);
+int tw_timer_again(struct tw_timers *timers, tw_handle handle);
 
 /* Returns the nanoseconds until the timer is due, at most TW_NO_DEADLINE - 1; 0 if it is overdue, or its last
  * fire has begun or waits for a worker; TW_NO_DEADLINE if it is gone. */
-TW_MUST_CHECK int64_t tw_timer_remaining(struct tw_timers *handles, tw_handle handle);
+TW_MUST_CHECK int64_t tw_timer_remaining(struct tw_timers *timers, tw_handle handle);
 
-/* Returns the number of timers, including stopped ones whose callback is still running or whose
+/* Returns the number of timers, including cancelled ones whose callback is still running or whose
  * argument is not yet dropped. */
-TW_MUST_CHECK size_t tw_timers_count(struct tw_timers *handles);
+TW_MUST_CHECK size_t tw_timers_count(struct tw_timers *timers);
 
-/* Receives one timer of a walk or a drain. */
+/* Receives one timer of a walk, or one that tw_timers_cancel_all cancels. */
 typedef void tw_timers_visitor(tw_handle handle, void *arg, void *visit_arg);
 
 /* Walks the set: calls each(handle, arg, visit_arg) on every timer that exists when the walk comes to
- * it, in any order. A timer may fire, be moved or be stopped during its visit, by `each` or by another
+ * it, in any order. A timer may fire, be moved or be cancelled during its visit, by `each` or by another
  * thread; its argument is not dropped before `each` has returned. `each` runs on this thread with no
  * lock held and may do anything that a callback may. If it frees the runtime, the walk ends. Timers that
  * are started meanwhile may be visited or not; the walk ends when it has come past those that there were
@@ -175,20 +173,20 @@ typedef void tw_timers_visitor(tw_handle handle, void *arg, void *visit_arg);
  * is that of tw_timers_cancel_all.
  *   -EINVAL  also: `each` is null
  *   -ECHILD  also: `each` has forked and this is the child */
-int64_t tw_timers_each(struct tw_timers *handles, tw_timers_visitor *each, void *visit_arg);
+int64_t tw_timers_each(struct tw_timers *timers, tw_timers_visitor *each, void *visit_arg);
 
-/* Drains the set: stops every timer that exists now, and calls each(handle, arg, drain_arg) on those
+/* Cancels every timer that exists now, and calls each(handle, arg, visit_arg) on those
  * that still had to fire, before their argument is dropped. `each` runs on this thread with no lock
  * held and may be null; the handle that it gets is already stale. None of these timers fires any
  * more; on return all of them have ended, and none of their callbacks is running on another thread.
  * Timers that are started meanwhile stay. Returns the number of timers that still had to fire.
  *
  * Called from a callback of one of these timers, it does not wait for that callback. Two callbacks
- * that drain the same set deadlock. The time it takes is proportional to the highest number of
+ * that cancel all timers of one set deadlock. The time it takes is proportional to the highest number of
  * timers since the set was last empty.
- *   -EBUSY   called from a callback of the set, while the drain that began 64 drains ago still runs
- *   -ECHILD  also: `each` or a `drop` has forked and this is the child; the rest is not stopped */
-int64_t tw_timers_cancel_all(struct tw_timers *handles, tw_timers_visitor *each, void *drain_arg);
+ *   -EBUSY   called from a callback of the set, while the 64th call before this one still runs
+ *   -ECHILD  also: `each` or a `drop` has forked and this is the child; the rest is not cancelled */
+int64_t tw_timers_cancel_all(struct tw_timers *timers, tw_timers_visitor *each, void *visit_arg);
 
 #ifdef __cplusplus
 }

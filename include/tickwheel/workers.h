@@ -11,27 +11,29 @@
  *
  * Conventions are those of runtime.h, and:
  *   Arguments  `workers` is the pool. `options` may be null.
- *   Order      Runs begin in the order of the fires. The runs of one work item follow each other: the next
- *              begins when the last has returned, unless the work item is TW_CONCURRENT. Meanwhile runs of
- *              other work items may pass it; then it keeps its place among the waiting fires.
- *   Periods    With TW_COALESCE and TW_DELAY a period may be shorter than a run: while a fire of the work
- * item waits, further fires join it and are counted by tw_runtime_overruns. With TW_BURST each fire is a run
- * of its own; a work item that never catches up fills the queue in the end, and then, except with
- * TW_FULL_REJECT, delays every timer. Cancelling Cancelling the node also prevents a fire that waits for a
- * worker or is on its way to one, and then returns 1. tw_runtime_cancel_wait and tw_runtime_retire wait for a
- * run as for a callback. Called from a run of the same work item they do not wait; called from other
- * callbacks they do, and two that wait for each other deadlock. Work items       Belong to the caller, like
- * nodes. A work item may be freed after tw_runtime_cancel_wait or tw_runtime_retire. It may also be freed in
- * its own callback, provided that it is not pending, has no further fire that waits (tw_runtime_cancel
- * ensures both) and, if it is concurrent, no other run. Arm and cancel it only on the runtime of its workers.
+ *   Order      Runs begin in the order of the fires. The runs of one item follow each other: the next
+ *              begins when the last has returned, unless the item is TW_CONCURRENT. Meanwhile runs of
+ *              other items may pass it; then it keeps its place among the waiting fires.
+ *   Periods    With TW_COALESCE and TW_DELAY a period may be shorter than a run: while a fire of the item
+ *              waits, further fires join it and are counted by tw_runtime_overruns. With TW_BURST
+ *              each fire is a run of its own; an item that never catches up fills the queue in the
+ *              end, and then, except with TW_FULL_REJECT, delays every timer.
+ *   Cancelling Cancelling the node also prevents a fire that waits for a worker or is on its way to
+ *              one, and then returns 1. tw_runtime_cancel_wait and tw_runtime_retire wait for a run
+ *              as for a callback. Called from a run of the same item they do not wait; called from
+ *              other callbacks they do, and two that wait for each other deadlock.
+ *   Items      Belong to the caller, like nodes. An item may be freed after tw_runtime_cancel_wait or
+ *              tw_runtime_retire. It may also be freed in its own callback, provided that it is
+ *              not pending, has no further fire that waits (tw_runtime_cancel ensures both) and, if
+ *              it is concurrent, no other run. Arm and cancel it only on the runtime of its workers.
  *   Callbacks  May call anything, as callbacks on the runtime's thread may. tw_runtime_due and
  *              tw_runtime_overruns refer to the fire that is being run. Signals are blocked.
  *   Stopping   tw_runtime_stop, called outside callbacks, returns when the queue is empty and nothing
  *              runs. Called from a run it returns at once, and the queue is run or discarded
  *              afterwards. tw_runtime_free called from a run frees the runtime when that run has
  *              returned; if a tw_runtime_dispatch or tw_runtime_advance is in progress on another
- *              thread, when that call ends, and it must be the last one. Work items that run, or wait and
- *              are not discarded, are in use until then.
+ *              thread, when that call ends, and it must be the last one. Items that run, or wait and are
+ *              not discarded, are in use until then.
  */
 #ifndef TICKWHEEL_WORKERS_H
 #define TICKWHEEL_WORKERS_H

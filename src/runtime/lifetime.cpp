@@ -165,7 +165,10 @@ void *thread_main(void *arg) {
     tw_runtime &rt = *static_cast<tw_runtime *>(arg);
     begin_thread(rt.thread_name);
     prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(rt.slack_ns));
-    run_turns(rt);
+    {
+        const inside_user_code frame(rt);
+        run_turns(rt);
+    }
     if (rt.to_be_freed) {
         {
             const base::mutex_hold after_start(&rt.lifecycle_mutex);
@@ -286,6 +289,14 @@ void stop(tw_runtime &rt) {
     stop_components(rt);
 }
 
+int check_running(const tw_runtime *rt) {
+    if (const int error = check_arming(rt); error != 0)
+        return error;
+    return rt->driver->wait_until != nullptr
+               ? 0
+               : refuse(-EOPNOTSUPP, "this driver does not wait, so it cannot run");
+}
+
 // Closes the runtime to arming, starting and making. Returns false if it was already being freed.
 bool begin_to_free(tw_runtime &rt) {
     int open = 0;
@@ -377,13 +388,27 @@ TW_API int tw_runtime_new(tw_runtime **rt, const tw_runtime_options *options) {
 
 TW_API int tw_runtime_start(tw_runtime *rt) {
     registry::is_runtime(rt, __builtin_return_address(0));
-    if (const int error = check_arming(rt); error != 0)
+    if (const int error = check_running(rt); error != 0)
         return error;
-    if (rt->driver->wait_until == nullptr)
-        return refuse(-EOPNOTSUPP, "this driver has no thread");
     const no_thread_cancel guard;
     return inside_user_code::of(*rt) ? refuse(-EBUSY, "called from inside a callback of the runtime")
                                      : start(*rt);
+}
+
+TW_API int tw_runtime_run(tw_runtime *rt) {
+    registry::is_runtime(rt, __builtin_return_address(0));
+    if (const int error = check_running(rt); error != 0)
+        return error;
+    const int former = prctl(PR_GET_TIMERSLACK);
+    const int result = drive(*rt, [rt] {
+        if (rt->lent)
+            return refuse(-EBUSY, "its descriptor is in a loop (tw_runtime_fd)");
+        prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(rt->slack_ns));
+        run_turns(*rt);
+        return rt->forked ? -ECHILD : 0;
+    });
+    prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(former));
+    return result;
 }
 
 TW_API int tw_runtime_stop(tw_runtime *rt) {

@@ -277,7 +277,6 @@ void take_turn(tw_runtime &rt) {
 }  // namespace
 
 void run_turns(tw_runtime &rt) {
-    const inside_user_code frame(rt);
     rt.meter.note_sleep(absence);
     while (!must_leave(rt))
         take_turn(rt);

@@ -36,7 +36,8 @@ void measure_after_sleep(tw_runtime &rt);
 // The first deadline of each timeline. Publishes nothing.
 tw_deadlines what_is_next(tw_runtime &rt);
 
-// Takes turns until the firing thread has to leave: the work of the runtime's thread.
+// Takes turns until the firing thread has to leave: the work of the runtime's thread, and of tw_runtime_run.
+// The caller is inside user code.
 void run_turns(tw_runtime &rt);
 
 // True if the firing thread has to leave.

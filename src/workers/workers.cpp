@@ -460,19 +460,19 @@ const runtime::fire_relay work_relay = {
 using namespace tickwheel;
 using namespace tickwheel::workers;
 
-TW_API int tw_work_init(tw_work *item, tw_workers *workers, tw_callback *fn, void *arg, unsigned flags) {
+TW_API int tw_work_init(tw_work *work, tw_workers *workers, tw_callback *fn, void *arg, unsigned flags) {
     TW_NOTE_CALLER;
-    if (item == nullptr || workers == nullptr || fn == nullptr)
-        return runtime::refuse(-EINVAL, "the item, its workers or its function is null");
+    if (work == nullptr || workers == nullptr || fn == nullptr)
+        return runtime::refuse(-EINVAL, "the work item, its workers or its function is null");
     if ((flags & ~unsigned{TW_CONCURRENT}) != 0)
         return runtime::refuse(-EINVAL, "an unknown flag");
     if (const int error = runtime::check_usable(workers->rt); error != 0)
         return error;
-    tw_node_init(&item->node, fire_item, arg);
-    item->node.missed_and_label = TW_BURST;  // see fire_item
-    make_runnable(item->runnable, *workers, item_hooks, (flags & TW_CONCURRENT) != 0);
-    item->fn = fn;
-    tw_port_hide(&item->node.missed_and_label, sizeof item->node.missed_and_label);  // see fire_item
+    tw_node_init(&work->node, fire_item, arg);
+    work->node.missed_and_label = TW_BURST;  // see fire_item
+    make_runnable(work->runnable, *workers, item_hooks, (flags & TW_CONCURRENT) != 0);
+    work->fn = fn;
+    tw_port_hide(&work->node.missed_and_label, sizeof work->node.missed_and_label);  // see fire_item
     return 0;
 }
 

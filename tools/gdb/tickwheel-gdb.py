@@ -20,7 +20,7 @@ import gdb.printing
 MOST_LISTED = 5  # next due nodes of a wheel
 MOST_WALKED = 100000  # nodes visited to find them
 
-STATES = {0: "idle", 1: "pending", 2: "shut down"}
+STATES = {0: "idle", 1: "pending", 2: "retired"}
 MISSED = {0: "coalesce", 1: "delay", 2: "burst"}
 CLOCKS = {1: "monotonic", 2: "boot time", 3: "wall", 4: "virtual"}
 UNITS = (("d", 86400e9), ("h", 3600e9), ("min", 60e9), ("s", 1e9), ("ms", 1e6), ("us", 1e3))

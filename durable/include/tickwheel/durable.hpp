@@ -161,8 +161,7 @@ class durable {
     }
 
     // Puts jobs in one transaction: all or none.
-    void put(std::span<const durable_job> jobs,
-                    durable_existing existing = durable_existing::replace) {
+    void put(std::span<const durable_job> jobs, durable_existing existing = durable_existing::replace) {
         std::vector<detail::native_job> all(jobs.begin(), jobs.end());
         std::vector<tw_durable_job> c;
         c.reserve(all.size());

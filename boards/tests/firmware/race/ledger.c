@@ -36,8 +36,7 @@ struct arming {
 };
 
 static struct arming before_arming(enum timer timer) {
-    struct arming now = {timer, nodes[timer].state == TW_PENDING,
-                         accounts[IN_INTERRUPT][timer]};
+    struct arming now = {timer, nodes[timer].state == TW_PENDING, accounts[IN_INTERRUPT][timer]};
     return now;
 }
 

@@ -19,7 +19,7 @@
  *   Results    A negative result is a negated errno value, and nothing has changed; tw_explain
  *              puts it in words. Zero or a positive result is success, or a count or truth value
  *              as documented. Every function can return:
- *   -EINVAL      a null pointer, a node that is all zeroes, a negative time, an option out of
+ *   -EINVAL      a null pointer, arming a node that is all zeroes, a negative time, an option out of
  *                range. Queries return 0 or TW_NO_DEADLINE instead.
  *   -ECHILD      this process is a fork of the one that made the runtime, and
  *                tw_runtime_after_fork was not called. Queries return the same as above.

@@ -22,8 +22,9 @@
  *              positive result is success, or a count or truth value as documented.
  *              Every function can return:
  *   -EINVAL      a null pointer, a wheel that was not initialised at this address (tw_init
- *                forgotten, or a copy of a wheel), a node that is all zeroes (tw_node_init
- *                forgotten), an option out of range. Queries return 0, NULL or TW_NEVER instead.
+ *                forgotten, or a copy of a wheel), an option out of range. Queries return 0, NULL
+ *                or TW_NEVER instead. A node that is all zeroes is idle: every call takes it, but
+ *                those that arm return -EINVAL until tw_node_init
  *   Storage    Do not copy, move or free a wheel, or a node while it is pending. A node that is
  *              not pending may be freed at any time, also inside its own callback, unless its
  *              callback is running on another thread: cancelling does not wait for it, tw_wait

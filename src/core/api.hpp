@@ -31,7 +31,7 @@ inline int init(tw_node *node, tw_callback *fn, void *arg) {
 
 #if TW_RUNTIME
 inline int give_label(tw_node *node, unsigned label) {
-    if (!usable(node) || label >= TW_LABELS)
+    if (node == nullptr || node->fn == nullptr || label >= TW_LABELS)
         return -einval;
     if (is_pending(*node))
         return -ebusy;
@@ -104,8 +104,8 @@ template <class Wheel> struct api {
         if (const int error = enter(w, node); error != 0)
             return error;
         Wheel &wheel = wheel_of(w);
-        if (is_retired(*node))
-            return leave(w, -eperm);
+        if (const int error = check_armable(*node); error != 0)
+            return leave(w, error);
         return leave(w,
                      wheel.choose(&first, slack) ? change<Wheel>::arm_node_at(wheel, *node, first) : -erange);
     }
@@ -125,8 +125,8 @@ template <class Wheel> struct api {
             return -erange;
         if (const int error = enter(w, node); error != 0)
             return error;
-        if (is_retired(*node))
-            return leave(w, -eperm);
+        if (const int error = check_armable(*node); error != 0)
+            return leave(w, error);
         set_wheel(*node, wheel_of(w));
         const series next = {period, missed, fires};
         wheel_of(w).arm_every(*node, first, next);
@@ -145,8 +145,8 @@ template <class Wheel> struct api {
         Wheel &wheel = wheel_of(w);
         if (!wheel.accepts_parts(grid->parts))
             return leave(w, -einval);
-        if (is_retired(*node))
-            return leave(w, -eperm);
+        if (const int error = check_armable(*node); error != 0)
+            return leave(w, error);
         set_wheel(*node, wheel_of(w));
         const series next = {grid->period, grid->missed, grid->fires};
         wheel.arm_grid(*node, grid->first, next, grid->early, grid->parts);

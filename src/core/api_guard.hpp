@@ -79,8 +79,13 @@ TW_INLINE_IF_SMALL inline bool usable(tw *w) {
 // True if w is valid and takes no lock. Always false without has_room. REQUIRES: w is not null
 inline bool takes_no_lock(tw *w) { return has_room && state_in(w).self == self_of(w); }
 
-TW_INLINE_IF_SMALL inline bool usable(const tw_node *node) {
-    return !has_validation || (node != nullptr && node->fn != nullptr);
+TW_INLINE_IF_SMALL inline bool usable(const tw_node *node) { return !has_validation || node != nullptr; }
+
+// A node that is all zeroes, for which tw_node_init was forgotten, is idle; only arming refuses it.
+TW_INLINE_IF_SMALL inline int check_armable(const tw_node &node) {
+    if (has_validation && node.fn == nullptr)
+        return -einval;
+    return node.state > TW_PENDING ? -eperm : 0;
 }
 
 inline void set_wheel([[maybe_unused]] tw_node &node, [[maybe_unused]] const wheel_state &wheel) {

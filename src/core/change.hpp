@@ -10,13 +10,11 @@
 namespace tickwheel::core {
 namespace {
 
-inline bool is_retired(const tw_node &node) { return node.state > TW_PENDING; }
-
 // The changes. Each returns the result of its call.
 template <class Wheel> struct change {
     TW_INLINE_IF_FAST static int arm_node_at(Wheel &wheel, tw_node &node, tick due) TW_REQUIRES(wheels_lock) {
-        if (is_retired(node))
-            return -eperm;
+        if (const int error = check_armable(node); error != 0)
+            return error;
         if (has_validation && !is_tick(due))
             return -erange;
         set_wheel(node, wheel);

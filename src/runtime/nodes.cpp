@@ -13,9 +13,9 @@ namespace {
 
 using namespace tickwheel::runtime;
 
-// Reports an invalid node before a closed or forked runtime, but after a null one.
+// Reports a null node before a closed or forked runtime, but after a null one.
 int check_node(int error_of_runtime, const tw_node *node) {
-    if (error_of_runtime != -EINVAL && (node == nullptr || node->fn == nullptr))
+    if (error_of_runtime != -EINVAL && node == nullptr)
         return refuse_as_the_wheel(-EINVAL);
     return error_of_runtime;
 }

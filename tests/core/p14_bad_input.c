@@ -122,28 +122,43 @@ TEST(p14_a_copy_of_a_wheel_is_refused) {
     refuse_wheel(&copy);
 }
 
-static void refuse_node(struct tw_node *node) {
+static void refuse_to_arm(struct tw_node *node) {
     REFUSED(tw_arm_after(&wheel, node, 5), EINVAL);
     REFUSED(tw_arm_at(&wheel, node, 500), EINVAL);
     if (!TW_SMALL)
         REFUSED(tw_arm_within(&wheel, node, 500, 5), EINVAL);
     REFUSED(tw_arm_every(&wheel, node, 500, 5, TW_COALESCE, 0), EINVAL);
-    REFUSED(tw_postpone(&wheel, node, 500), EINVAL);
-    REFUSED(tw_move(&wheel, node, 500), EINVAL);
-    REFUSED(tw_wait(&wheel, node), EINVAL);
-    REFUSED(tw_cancel(&wheel, node), EINVAL);
-    REFUSED(tw_retire(&wheel, node), EINVAL);
+}
+
+static void is_not_pending(struct tw_node *node) {
     ANSWERS(tw_pending(&wheel, node), 0);
     ANSWERS(tw_expiry(&wheel, node), TW_NEVER);
     ANSWERS(tw_remaining(&wheel, node), TW_NEVER);
 }
 
 TEST(p14_a_null_node_is_refused) {
+    struct tw_node *const node = NULL;
     REFUSED(tw_node_init(NULL, never_called, NULL), EINVAL);
-    refuse_node(NULL);
+    refuse_to_arm(node);
+    REFUSED(tw_postpone(&wheel, node, 500), EINVAL);
+    REFUSED(tw_move(&wheel, node, 500), EINVAL);
+    REFUSED(tw_wait(&wheel, node), EINVAL);
+    REFUSED(tw_cancel(&wheel, node), EINVAL);
+    REFUSED(tw_retire(&wheel, node), EINVAL);
+    is_not_pending(node);
 }
 
-TEST(p14_an_uninitialised_node_is_refused) { refuse_node(&raw); }
+TEST(p14_a_node_of_zeroes_is_idle_and_cannot_be_armed) {
+    refuse_to_arm(&raw);
+    REFUSED(tw_postpone(&wheel, &raw, 500), ENOENT);
+    REFUSED(tw_move(&wheel, &raw, 500), ENOENT);
+    ANSWERS(tw_wait(&wheel, &raw), 0);
+    ANSWERS(tw_cancel(&wheel, &raw), 0);
+    is_not_pending(&raw);
+    assert_int_equal(tw_retire(&wheel, &raw), 0);
+    tw_node_init(&raw, never_called, NULL);
+    assert_int_equal(tw_arm_after(&wheel, &raw, 5), 0);
+}
 
 TEST(p14_a_null_callback_is_refused) {
     REFUSED(tw_node_init(&raw, NULL, NULL), EINVAL);

@@ -43,7 +43,7 @@ bool woken_for_nothing; /* the kernel has woken a sleeper early, which it does a
 /* --- ending target --------------------------------------------------------------------------- */
 
 inline arm(node) {
-    d_step {                            /* src/core/api.hpp: "if (is_retired(*node))" */
+    d_step {                            /* src/core/api.hpp: "if (const int error = check_armable(*node); error != 0)" */
         touch(node);
         if
 #ifndef BREAK_ARMS_WHAT_IS_SHUT

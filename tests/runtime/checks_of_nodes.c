@@ -365,6 +365,7 @@ static void cancel_what_was_never_initialised(void) {
 static void use_zeroes(void) {
     expect(tw_init(&wheel, 0, 0) == 0);
     memset(&node, 0, sizeof node);
+    expect(tw_cancel(&wheel, &node) == 0);
     expect(tw_arm_after(&wheel, &node, 5) == -EINVAL);
 }
 

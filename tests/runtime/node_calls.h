@@ -39,7 +39,7 @@ static const struct node_call node_calls[NODE_CALLS] = {
     {"postpone", call_postpone},
     {"cancel", tw_runtime_cancel},
     {"cancel_wait", tw_runtime_cancel_wait},
-    {"shutdown", tw_runtime_retire},
+    {"retire", tw_runtime_retire},
 };
 
 #endif

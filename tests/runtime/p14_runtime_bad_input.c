@@ -81,13 +81,19 @@ static void assert_refused(unsigned first, unsigned end, struct tw_runtime *by, 
 FIXTURE(begin, end_all);
 
 TEST(p14_null_and_forgotten_arguments) {
-    struct tw_runtime *const runtimes[] = {NULL, rt, rt, other, other};
-    struct tw_node *const nodes[] = {&idle, NULL, &raw, NULL, &raw};
+    struct tw_runtime *const runtimes[] = {NULL, rt, other};
+    struct tw_node *const nodes[] = {&idle, NULL, NULL};
     struct tw_stats stats;
     for (unsigned i = 0; i < COUNT_OF(nodes); ++i) {
         assert_refused(0, NODE_CALLS, runtimes[i], nodes[i], -EINVAL);
         assert_int_equal(tw_runtime_remaining(runtimes[i], nodes[i]), TW_NO_DEADLINE);
     }
+    assert_refused(0, ARMING_CALLS, rt, &raw, -EINVAL);
+    assert_refused(ARMING_CALLS, TIMING_CALLS, rt, &raw, -ENOENT);
+    assert_refused(TIMING_CALLS, NODE_CALLS - 1, rt, &raw, 0);
+    assert_int_equal(tw_runtime_retire(rt, &raw), 0);
+    assert_int_equal(tw_runtime_remaining(rt, &raw), TW_NO_DEADLINE);
+    memset(&raw, 0, sizeof raw);
     REFUSED(tw_runtime_arm(rt, &idle, NULL), -EINVAL);
     REFUSED(tw_runtime_start(NULL), -EINVAL);
     REFUSED(tw_runtime_stop(NULL), -EINVAL);
@@ -221,7 +227,7 @@ TEST(p14_refusals_name_the_argument) {
     EXPLAINED(tw_runtime_cancel(rt, &away), "another runtime");
     EXPLAINED(tw_runtime_after(rt, &shut, 1), "retired");
     EXPLAINED(tw_runtime_advance(rt, -1), "time");
-    EXPLAINED(tw_runtime_start(rt), "no thread");
+    EXPLAINED(tw_runtime_start(rt), "does not wait");
     EXPLAINED(tw_runtime_fd(rt), "no descriptor");
     EXPLAINED(tw_runtime_watch(rt, 0, 1, NULL, NULL), "function is null");
     EXPLAINED(tw_runtime_stats(rt, NULL), "stats is null");

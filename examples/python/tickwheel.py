@@ -55,7 +55,7 @@ def _load():
         raise ImportError(f"{error}; install it, or set TICKWHEEL_LIBRARY to the path of libtickwheel.so") from None
     rt, node = c_void_p, c_void_p
     for function, result, *arguments in (
-        ("tw_version_text", c_char_p),
+        ("tw_version", c_int),
         ("tw_node_size", c_size_t),
         ("tw_explain", c_char_p, c_int),
         ("tw_node_init", c_int, node, _Callback, c_void_p),
@@ -90,7 +90,8 @@ _open = set()
 
 def version():
     """The version of the library that is loaded, as text."""
-    return library.tw_version_text().decode()
+    number = library.tw_version()
+    return f"{number // 10000}.{number // 100 % 100}.{number % 100}"
 
 
 def _check(result):

@@ -143,7 +143,7 @@ static void draw_timer(int row, unsigned who) {
 
     screen_text(row, PANEL + 2, style, "%-10s %-9s", timer->name, timer->kind);
     if (timer->state == ARMED) {
-        uint64_t left = tw_remaining(&wheel, &timer->node);
+        uint64_t left = tw_expiry(&wheel, &timer->node) - tw_now(&wheel);
         screen_text(row, PANEL + 22, style, "%6" PRIu64 "%6" PRIu64, story_due(timer), left);
         screen_glyph(row, PANEL, GLYPH_ARMED, style);
     } else if (timer->state == DONE) {

@@ -363,10 +363,6 @@ TW_MUST_CHECK int tw_pending(struct tw *w, const struct tw_node *node);
 /* Returns the tick that the node is due at, or TW_NEVER if it is not pending on w. */
 TW_MUST_CHECK tw_tick tw_expiry(struct tw *w, const struct tw_node *node);
 
-/* Returns the number of ticks from tw_now(w) until the node is due: 0 if it is overdue, TW_NEVER
- * if it is not pending on w. */
-TW_MUST_CHECK tw_tick tw_remaining(struct tw *w, const struct tw_node *node);
-
 /* Returns the number of pending nodes; 0 for an invalid w. */
 TW_MUST_CHECK size_t tw_count(struct tw *w);
 
@@ -466,9 +462,6 @@ TW_MUST_CHECK size_t tw_wheel_size(void);
 
 /* Returns the TW_VERSION of the linked library: major * 10000 + minor * 100 + patch. */
 TW_MUST_CHECK int tw_version(void);
-
-/* Returns the same as text, such as "0.1.0". Never null; the text is static. */
-TW_MUST_CHECK const char *tw_version_text(void);
 
 #ifdef __cplusplus
 }

@@ -139,10 +139,6 @@ struct tw_work {
 int tw_work_init(struct tw_work *work, struct tw_workers *workers, tw_callback *fn, void *arg,
                  unsigned flags);
 
-/* Returns the size of a struct tw_work in bytes, for languages that do not use this header; see tw_node_size
- * in tw.h. A work item begins with its node. */
-TW_MUST_CHECK size_t tw_work_size(void);
-
 #ifdef __cplusplus
 }
 #endif

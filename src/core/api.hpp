@@ -53,17 +53,6 @@ inline bool is_valid(const tw_core_grid &grid) {
 }
 #endif
 
-// The tick at which a node is due, or the ticks from now until then. `never` if the node is not pending on w.
-TW_ONE_COPY inline tick expiry_of(tw *w, const tw_node *node, bool from_now) {
-    tick at = never;
-    if (enter(w, node) == 0) {
-        if (is_pending(*node))
-            at = from_now ? distance(state_in(w).now, node->expiry) : node->expiry;
-        leave(w, 0);
-    }
-    return at;
-}
-
 template <class Wheel> struct api {
     static Wheel &wheel_of(tw *w) TW_REQUIRES(wheels_lock) { return wheel_in<Wheel>(w); }
 
@@ -245,8 +234,13 @@ template <class Wheel> struct api {
         return pending;
     }
 
-    static tick expiry(tw *w, const tw_node *node) { return expiry_of(w, node, false); }
-    static tick remaining(tw *w, const tw_node *node) { return expiry_of(w, node, true); }
+    static tick expiry(tw *w, const tw_node *node) {
+        if (enter(w, node) != 0)
+            return never;
+        const tick at = is_pending(*node) ? node->expiry : never;
+        leave(w, 0);
+        return at;
+    }
 
     static std::size_t count(tw *w) {
         if (enter_to_read(w, locks_for_a_word) != 0)

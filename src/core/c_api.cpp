@@ -97,11 +97,6 @@ TW_API tw_tick tw_expiry(tw *w, const tw_node *node) {
     return library::expiry(w, node);
 }
 
-TW_API tw_tick tw_remaining(tw *w, const tw_node *node) {
-    TW_NOTE_CALLER;
-    return library::remaining(w, node);
-}
-
 TW_API size_t tw_count(tw *w) { return library::count(w); }
 TW_API tw_tick tw_now(tw *w) { return library::now(w); }
 TW_API tw_tick tw_next(tw *w) { return library::next(w); }
@@ -183,9 +178,3 @@ TW_API int tw_node_init_plain(tw_node *node, tw_callback *fn, void *arg) noexcep
 TW_API int tw_advance_plain(tw *w, tw_tick now, uint32_t budget) TW_PLAIN_NAME("tw_advance");
 TW_API int tw_update_plain(tw *w) TW_PLAIN_NAME("tw_update");
 #endif
-
-#define AS_TEXT_OF(number) #number
-#define AS_TEXT(number) AS_TEXT_OF(number)
-TW_API const char *tw_version_text(void) {
-    return AS_TEXT(TW_VERSION_MAJOR) "." AS_TEXT(TW_VERSION_MINOR) "." AS_TEXT(TW_VERSION_PATCH);
-}

@@ -475,5 +475,3 @@ TW_API int tw_work_init(tw_work *work, tw_workers *workers, tw_callback *fn, voi
     tw_port_hide(&work->node.missed_and_label, sizeof work->node.missed_and_label);  // see fire_item
     return 0;
 }
-
-TW_API size_t tw_work_size(void) { return sizeof(tw_work); }

@@ -179,4 +179,3 @@ TEST(a_pool_may_be_made_in_a_callback) {
     assert_ok(tw_runtime_free(rt));
 }
 
-TEST(the_size_of_a_job_is_that_of_the_header) { assert_int_equal(tw_work_size(), sizeof(struct tw_work)); }

@@ -118,11 +118,6 @@ uint64_t wide_expiry(struct wide_tw *w, const struct tw_node *node) {
     return answer(is_one, tick, is_one ? widened(w, tick) : 0);
 }
 
-uint64_t wide_remaining(struct wide_tw *w, const struct tw_node *node) {
-    const tw_tick ticks = tw_remaining(wide_narrow(w), node);
-    return answer(tw_pending(wide_narrow(w), node) == 1, ticks, ticks);
-}
-
 uint64_t wide_now(struct wide_tw *w) {
     const tw_tick tick = tw_now(wide_narrow(w));
     return answer(is_open(w), tick, is_open(w) ? widened(w, tick) : 0);

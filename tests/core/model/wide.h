@@ -40,7 +40,6 @@ int wide_postpone(struct wide_tw *w, struct tw_node *node, uint64_t tick);
 int wide_advance(struct wide_tw *w, uint64_t now, uint32_t budget);
 int wide_update(struct wide_tw *w);
 uint64_t wide_expiry(struct wide_tw *w, const struct tw_node *node);
-uint64_t wide_remaining(struct wide_tw *w, const struct tw_node *node);
 uint64_t wide_now(struct wide_tw *w);
 uint64_t wide_next(struct wide_tw *w);
 int wide_first_due(struct wide_tw *w, uint32_t looks, uint64_t *tick);
@@ -62,7 +61,6 @@ static inline struct tw *wide_narrow(struct wide_tw *w) { return w == NULL ? NUL
 #define tw_advance wide_advance
 #define tw_update wide_update
 #define tw_expiry wide_expiry
-#define tw_remaining wide_remaining
 #define tw_now wide_now
 #define tw_next wide_next
 #define tw_first_due wide_first_due

@@ -36,7 +36,6 @@
     F(int, cancel_all, (tw *w, tw_callback *each, void *arg), (w, each, arg)) \
     F(int, pending, (tw *w, const tw_node *node), (w, node)) \
     F(tw_tick, expiry, (tw *w, const tw_node *node), (w, node)) \
-    F(tw_tick, remaining, (tw *w, const tw_node *node), (w, node)) \
     F(size_t, count, (tw *w), (w)) \
     F(tw_tick, now, (tw *w), (w)) \
     F(tw_tick, next, (tw *w), (w)) \

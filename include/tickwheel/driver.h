@@ -1,9 +1,9 @@
 /* tickwheel/driver.h - how a runtime's thread sleeps and is woken.
  *
- * A runtime's thread fires what is due, asks the wheel what is next, and calls its driver to wait
- * until then. A driver is a table of functions, and knows nothing of wheels or nodes. Five drivers
- * are built in and found by name. You can supply your own in tw_runtime_options.own_driver; it may
- * wrap a built-in one (tw_driver_named).
+ * A runtime's thread fires the timers that are due, asks the wheel for its next tick, and calls its driver to
+ * wait until then. A driver is a table of functions, and knows nothing of wheels or nodes. Five drivers are
+ * built in and found by name. You can supply your own in tw_runtime_options.own_driver; it may wrap a
+ * built-in one (tw_driver_named).
  *
  * Threads: `open` and `close` are called by one thread while no other function runs. `wait_until`
  * and `program` are called by one thread at a time, the one that fires. `wake` is called by any

@@ -26,7 +26,7 @@ struct tw_fires {
 };
 
 /* A callback for any `node`: counts the fire in its argument, the struct tw_fires `fires`. Fires that a
- * policy skips are not counted; tw_overruns tells of them. */
+ * policy skips are not counted; tw_overruns returns their number. */
 static inline void tw_count_fire(struct tw_node *node, void *fires) {
     struct tw_fires *const it = (struct tw_fires *)fires;
     (void)node;
@@ -37,7 +37,8 @@ static inline void tw_count_fire(struct tw_node *node, void *fires) {
 #endif
 }
 
-/* Returns how many fires were counted since the last look; at most UINT32_MAX, from where it begins anew. */
+/* Returns how many fires were counted since the last look; at most UINT32_MAX, after which the count starts
+ * again at 0. */
 static inline uint32_t tw_fired(struct tw_fires *fires) {
 #ifdef __GNUC__
     const uint32_t counted = __atomic_load_n(&fires->counted, __ATOMIC_ACQUIRE);

@@ -3,9 +3,10 @@
  *     tw_inspect_start(rt, NULL);
  *
  * From then on `tickwheel-top`, run by the same user, shows what the runtime does: fires and their labels,
- * how late they are and why, how long callbacks run, what is pending. Nothing can be changed from there.
+ * how late they are and why, how long callbacks run, the pending timers. tickwheel-top cannot change
+ * anything.
  *
- * A thread of its own, "tickwheel-look", answers on a socket; it sleeps while nobody asks. It takes 200 KB
+ * A thread of its own, "tickwheel-look", answers on a socket; it sleeps while no client asks. It takes 200 KB
  * of address space and at most four clients at a time, drops those that are slow, and spends at most a
  * tenth of its time on answers. Timers do not wait for it.
  *

@@ -1,4 +1,4 @@
-/* tickwheel/observe.h - what is pending, what is slow, and why timers were late (Linux).
+/* tickwheel/observe.h - the pending timers, the slow callbacks, and why timers were late (Linux).
  *
  *     tw_runtime_label(rt, &session->timeout, "idle timeout");
  *     ...
@@ -92,7 +92,7 @@ struct tw_observed {
 /* Fills in *observed and returns 0. */
 TW_MUST_CHECK int tw_runtime_observe(struct tw_runtime *rt, struct tw_observed *observed);
 
-/* --- what is pending ----------------------------------------------------------------- */
+/* --- pending timers ------------------------------------------------------------------ */
 
 /* A pending timer. All pointers are valid until the visitor returns, except `node`, which may have been
  * cancelled and freed meanwhile: it is an address to compare. */

@@ -94,7 +94,7 @@ static inline void tw_port_unlock(uint32_t *word);
  *
  *     const void *tw_port_check_enter(const void *caller);
  *     void tw_port_check_leave(const void *const *former);
- * A call of the user's begins, and ends; `enter` returns what `leave` is given. Calls may nest: then
+ * A call by the user begins, and ends; `enter` returns what `leave` is given. Calls may nest: then
  * the outermost is the user's. */
 
 #ifndef TW_PORT_HEADER

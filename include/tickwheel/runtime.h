@@ -206,7 +206,7 @@ int tw_runtime_free(struct tw_runtime *rt);
  * would have had more to call or to start.
  *
  * Do not call fork in a signal handler on a thread that uses the library: if the handler has
- * interrupted a call that holds a lock, the fork waits for that lock for ever. (_Fork, which POSIX
+ * interrupted a call that holds a lock, the fork waits for that lock forever. (_Fork, which POSIX
  * allows there, takes no lock, but its child must not call the library.) */
 TW_MUST_CHECK int tw_runtime_after_fork(struct tw_runtime *rt);
 
@@ -304,7 +304,7 @@ int tw_runtime_retire(struct tw_runtime *rt, struct tw_node *node);
  * is set back meanwhile, nodes that are armed on it meanwhile are cancelled too.
  *
  * This cancels all nodes, including those inside coroutines and C++ maps, which do not notice: such a
- * coroutine never wakes up, and the map's destructor waits for ever. On a runtime with those use
+ * coroutine never wakes up, and the map's destructor waits forever. On a runtime with those use
  * cancel_all() of tickwheel.hpp, which spares them.
  *   -ECHILD  also: `each` has forked and this is the child; there `each` is not called again */
 int tw_runtime_cancel_all(struct tw_runtime *rt, tw_callback *each, void *arg);

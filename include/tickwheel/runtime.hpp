@@ -152,7 +152,7 @@ template <class Clock> class basic_virtual_runtime : public basic_runtime<Clock>
         detail::check(tw_runtime_leap(this->native(), detail::delay_in(by)));
     }
 
-    // Sets the wall clock, forward or back. Calls no callback: what is due by then fires in the next
+    // Sets the wall clock, forward or back. Calls no callback: timers that are due by then fire in the next
     // advance().
     template <class Duration>
     void set_wall(

@@ -69,7 +69,7 @@ template <class Node> class [[nodiscard("co_await it")]] sleeper {
             tw_runtime_move(rt, node, 0);  // the request may have come before the node was armed
         if (state_.exchange(asleep) == falling_asleep)
             return true;                            // the coroutine may have resumed: *this may be gone
-        return tw_runtime_after(rt, node, 0) >= 0;  // `fire` came too early, and is asked for again
+        return tw_runtime_after(rt, node, 0) >= 0;  // `fire` came too early; this arms the node again
     }
 
     // Returns true after a full sleep, false if a stop was requested.

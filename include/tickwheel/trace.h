@@ -27,15 +27,15 @@ extern "C" {
 
 #define TW_TRACE_MOST ((size_t)1 << 24) /* fires that a recording can keep */
 
-/* Begins a recording that keeps the last `fires` fires, rounded up to a power of two: 1,000 keeps 1,024. What
- * was recorded before is forgotten. The first call allocates all memory, which tw_runtime_free gives back;
+/* Begins a recording that keeps the last `fires` fires, rounded up to a power of two: 1,000 keeps 1,024. The
+ * call discards an earlier recording. The first call allocates all memory, which tw_runtime_free gives back;
  * later calls use the same. Returns 0. In the child of a fork nothing is recorded, until it calls this again.
  *   -EINVAL  also: `fires` is 0 or more than TW_TRACE_MOST
  *   -ENOSPC  `fires` is more than the memory of the first call has room for
  *   -ENOMEM */
 TW_MUST_CHECK int tw_trace_start(struct tw_runtime *rt, size_t fires);
 
-/* Ends it. What was recorded can still be written. Returns 0.
+/* Ends the recording. tw_trace_write can still write it. Returns 0.
  *   -ENOENT  nothing is being recorded */
 int tw_trace_stop(struct tw_runtime *rt);
 

@@ -117,7 +117,7 @@ template <class Key, class Value, class Hash = std::hash<Key>, class Equal = std
         return at.home.get(at.hash, k);
     }
 
-    // Starts the entry's time to live anew, and makes it the one used last. Returns false if the
+    // Starts the entry's time to live again, and makes it the one used last. Returns false if the
     // key is absent or has expired.
     template <detail::lookup_key<Key, Hash, Equal> K = Key> bool touch(const K &key) {
         const auto &k = as_key(key);
@@ -151,7 +151,7 @@ template <class Key, class Value, class Hash = std::hash<Key>, class Equal = std
     // kept.
     //
     // A loader that asks for its own key gets resource_deadlock_would_occur. Loaders that wait
-    // for each other's keys wait for ever.
+    // for each other's keys wait forever.
     template <class Loader> Value get_or_load(const Key &key, Loader &&loader) {
         return get_or_load_for(key, loader, setup_.ttl);
     }

@@ -335,7 +335,7 @@ int tw_wait(struct tw *w, const struct tw_node *node);
 /* Cancels every node that is pending now and calls each(node, arg) on it with no lock held; nodes
  * of one tick are passed in their order. `each` may be null. Nodes that are armed from now on stay
  * armed, and nodes that `each` cancels are not passed to it. Moving a node that was not passed yet
- * arms it anew, so it stays armed; in a tree, so does postponing it. If another thread cancels a node
+ * arms it again, so it stays armed; in a tree, so does postponing it. If another thread cancels a node
  * meanwhile, `each` may still be running with that node; tw_wait waits for it. May be called while
  * the wheel is being advanced. `each` must return: no exception or longjmp may leave it. Holds the
  * lock once for as many steps as the wheel has slots (a tree: for one step), then once for each
@@ -352,8 +352,8 @@ typedef void tw_visitor(const struct tw_node *node, const struct tw_node *was, v
  * held; copies at most 32 nodes under one hold of the lock. A node that stays pending throughout, and that
  * no call arms or moves, is visited once; or twice, if the wheel has lowered it meanwhile; or perhaps not at
  * all, if it is periodic and has fired, or an earlier tw_postpone has taken effect meanwhile. `visit` may
- * call anything on the wheel and must return. What it arms is not visited. Returns how often it was called.
- *   -EINVAL  also: visit is null */
+ * call anything on the wheel and must return. The walk does not visit nodes that `visit` arms. Returns how
+ * often it was called. -EINVAL  also: visit is null */
 int64_t tw_each(struct tw *w, tw_visitor *visit, void *arg);
 #endif
 

@@ -50,7 +50,7 @@ template <class Key, class Value> struct load : std::enable_shared_from_this<loa
     }
 };
 
-// The loads of one shard whose result is to be kept. There are at most as many as threads that
+// The loads of one shard whose result the shard will keep. There are at most as many as threads that
 // load, so a list is enough.
 // REQUIRES: shard lock held
 template <class Key, class Value> class load_list {

@@ -291,7 +291,7 @@ class Bench {
     unsigned done_ = 0, total_ = 0;
 };
 
-// What was asked for and is not there goes to `not_built`.
+// Implementations in the arguments that this build lacks go to `not_built`.
 std::vector<Implementation> open_all(const Options &options, std::vector<std::string> *not_built) {
     std::vector<Implementation> implementations;
     for (const auto &[kind, name] : implementation_names) {

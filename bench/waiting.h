@@ -118,7 +118,7 @@ template <class Loop> class Idle : Listener {
             be_precise();
             loop_.at(monotonic_ns() / microsecond * microsecond);
             loop_.run();
-        }).detach();  // for ever: the run's process ends first
+        }).detach();  // forever: the run's process ends first
         std::uint64_t before = settled();
         std::this_thread::sleep_for(std::chrono::seconds(seconds));
         return static_cast<double>(sleeps() - before) / seconds;

@@ -4,7 +4,7 @@
  *     tickwheel_cooldown "q w +3 q +11 q"    the same on virtual time; + lets seconds pass
  *
  * At the keyboard everything happens on one thread: the epoll driver watches the terminal
- * beside the timers, so nothing here needs a lock. */
+ * next to the timers, so nothing here needs a lock. */
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>

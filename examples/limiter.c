@@ -3,7 +3,7 @@
  *     tickwheel_limiter            sixteen seconds of it
  *     tickwheel_limiter virtual    the same at once
  *
- * No periodic timer refills the bucket, because that would wake the program for ever. The level of the
+ * No periodic timer refills the bucket, because that would wake the program forever. The level of the
  * bucket follows from the time. A timer is armed only while requests wait, for the moment at which the
  * first of them may go. */
 #include "passing.h"

@@ -1,4 +1,4 @@
-// libevent with its precise timer, a timerfd beside epoll, and without cached time. Delays are in
+// libevent with its precise timer, a timerfd next to epoll, and without cached time. Delays are in
 // microseconds. Without those flags they would be in milliseconds.
 #include <event2/event.h>
 #include <event2/event_struct.h>

@@ -42,7 +42,7 @@ int tw_freertos_init(struct tw_freertos *timers) {
 /* --- turns ------------------------------------------------------------------------------------- */
 
 /* After T2, tw_next may name no later tick: for look-ahead, or for a node that is due at TW_NEVER, the next
- * tick. Both can wait for that. What a tw_interrupt has left cannot. */
+ * tick. Both can wait for that. The timers that a tw_interrupt has left cannot. */
 static void take_turn(struct tw_freertos *timers, tw_tick now) {
     timers->sleeps_until = now;                                             /* T1 */
     const bool is_left = tw_advance(&timers->wheel, now, TW_UNBOUNDED) > 0; /* T2 */

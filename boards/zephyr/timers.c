@@ -55,7 +55,7 @@ static void be_awake(struct tw_zephyr *timers) {
  * with TW_ZEPHYR_AWAKE, and the thread would sleep on.
  *
  * After T2, tw_next may name no later tick: for look-ahead, or for a node that is due at TW_NEVER, the next
- * tick. Both can wait for that. What a tw_interrupt has left cannot. */
+ * tick. Both can wait for that. The timers that a tw_interrupt has left cannot. */
 static int64_t plan_sleep(struct tw_zephyr *timers, int64_t now, bool is_left) {
     int64_t end = longest_sleep(now);
     const unsigned key = irq_lock();

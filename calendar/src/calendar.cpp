@@ -91,7 +91,7 @@ std::uint64_t calendar::count_repeating(std::int64_t after, std::int64_t until) 
     return count;
 }
 
-// By halving. What is left is always begin <= the last <= end.
+// By halving. Always: begin <= the last <= end.
 std::int64_t calendar::last(std::int64_t after_ns, std::int64_t until_ns) const {
     std::int64_t begin = after_ns;
     std::int64_t end = until_ns;

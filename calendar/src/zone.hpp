@@ -5,7 +5,7 @@
 // number of seconds since 1970 if it were a clock of UTC. Zones are right from 1970 to 2200.
 //
 // When the local clock is set forward some local times never come (a gap); when it is set back some come
-// twice. What is asked of a zone in both cases is the same: how far has the local clock come? The furthest
+// twice. Both cases ask the same of a zone: how far has the local clock come? The furthest
 // local time is the latest that it has shown so far. It stands still while the clock shows times for the
 // second time, and in a gap it jumps.
 //

@@ -38,7 +38,7 @@ class reader {
         return digits > 0 && out >= least && out <= most;
     }
 
-    // The abbreviation of a time, `CET` or `<+03>`. Nobody here has a use for it.
+    // The abbreviation of a time, `CET` or `<+03>`. The library does not use it.
     bool name() {
         const bool is_quoted = take('<');
         std::size_t length = 0;

@@ -62,8 +62,9 @@ struct tw_workers;
 
 /* --- jobs ------------------------------------------------------------------------------- */
 
-/* What happens to the due times of a periodic job that have passed by more than its grace: the process was
- * down, or a fire took longer than the period. Those that have passed by less fire, one after the other. */
+/* The policy for the due times of a periodic job that have passed by more than its grace, because the process
+ * was down or a fire took longer than the period. Due times that have passed by less fire one after the
+ * other. */
 enum tw_durable_missed {
     TW_DURABLE_COALESCE, /* they fire as one, which knows how many they were */
     TW_DURABLE_BURST,    /* each of them fires */
@@ -104,7 +105,7 @@ enum tw_durable_state {
     TW_DURABLE_FAILED = 8   /* its last try has failed; it stays until it is requeued, replaced or removed */
 };
 
-/* A job as the database has it. What it points to is valid during the visit. */
+/* A job as the database has it. Its pointers are valid during the visit. */
 struct tw_durable_entry {
     struct tw_durable_job job; /* `absolute`, and due_ns is the due time that fires next */
     enum tw_durable_state state;
@@ -149,8 +150,8 @@ struct tw_durable_options {
     const char *name;   /* of this process, for those who look at the database; NULL: host and process */
     int64_t lease_ns;   /* how long after the end of this process others take over; 1 s to 1 h. 0: 15 s.
                            It is renewed each third of this time, and should outlast a failover */
-    int64_t poll_ns;    /* how often the database is looked at when nobody tells of new jobs; 10 ms to
-                           30 s. 0: 10 s, or 100 ms if the database tells nobody */
+    int64_t poll_ns;    /* how often this process asks the database for new jobs by itself; 10 ms to
+                           30 s. 0: 10 s, or 100 ms if the database sends no notifications */
     int64_t horizon_ns; /* jobs due within this time are claimed; 10 ms to 1 min. 0: 2 s */
     uint32_t hold;      /* most jobs that this process holds at a time, at most 2^20. 0: 4096. More for more
                            than 2,000 jobs a second */
@@ -225,16 +226,16 @@ struct tw_durable_fire {
     int64_t due_ns;    /* the due time that this fire is for: the same at each try */
     uint64_t overruns; /* earlier due times that this fire stands for, too; see TW_DURABLE_COALESCE */
     uint32_t attempt;  /* 1: the first try for this due time */
-    int64_t token; /* rises with each claim of a job, and so with each fire, whoever makes it. Hand it on to
-                      what you write to, and have that refuse tokens lower than the highest it has seen: a
-                      handler that was held up for longer than its lease can do no harm then */
+    int64_t token;     /* rises with each claim of a job, and so with each fire in any process. Hand it on to
+                          what you write to, and have that refuse tokens lower than the highest it has seen: a
+                          handler that was held up for longer than its lease can do no harm then */
     void *fields_of_the_library;
 };
 
 /* A handler's answer. Use the functions below for the last two. */
 enum tw_durable_answer {
     TW_DURABLE_DONE,  /* the job has ended, or waits for its next due time */
-    TW_DURABLE_AGAIN, /* it is to fire once more for this due time, later. That is no failure */
+    TW_DURABLE_AGAIN, /* it has to fire once more for this due time, later. That is no failure */
     TW_DURABLE_RETRY  /* it has failed, and is tried again as the handler's options say */
 };
 
@@ -243,7 +244,7 @@ enum tw_durable_answer {
  * It must return; an exception must not leave it. */
 typedef enum tw_durable_answer tw_durable_handler(struct tw_durable_fire *fire, void *arg);
 
-/* Returns the answer that the job of this `fire` is to fire again `delay_ns` from now. */
+/* Returns the answer that makes the job of this `fire` fire again `delay_ns` from now. */
 enum tw_durable_answer tw_durable_again(struct tw_durable_fire *fire, int64_t delay_ns);
 
 /* Returns the answer that this `fire` has failed, and notes `why` for people: 200 bytes are kept, and null is

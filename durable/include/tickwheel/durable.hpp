@@ -1,4 +1,4 @@
-// tickwheel/durable.hpp - timers that a database keeps, in C++. What they promise is told in durable.h.
+// tickwheel/durable.hpp - timers that a database keeps, in C++. durable.h says what they promise.
 //
 //     tickwheel::durable jobs(rt, "sqlite:jobs.db");
 //     jobs.handle("reminder", [&](tickwheel::durable_fire &fire) {

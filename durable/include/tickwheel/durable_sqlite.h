@@ -8,7 +8,7 @@
  *     sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);      // now there are both
  *
  * The order and its job are in one database, and exist both or not at all. Processes that handle jobs of this
- * kind see the job once the transaction is committed, and are told then.
+ * kind see the job once the transaction is committed, and get a notification then.
  *
  * In a build with SQLite. Conventions are those of durable.h, and:
  *   Arguments    `db` is a connection of yours with the database that jobs are kept in, where tw_durable_open

@@ -6,21 +6,21 @@
  *
  * A store keeps jobs and members. A job is one of these:
  *
- *     pending   held by nobody. It can be claimed from `ready_ns` on, or earlier by those who will wait
+ *     pending   no member holds it; can be claimed from `ready_ns` on, or earlier by members that wait
  *     held      a member has claimed it: `holder`, and a `token` that is higher than any before
  *     started   held, and its handler may be running
- *     failed    held by nobody, and not to be claimed
+ *     failed    no member holds it, and none may claim it
  *
  * A member is a process that handles jobs: a number that is never used again, an epoch, and the time at which
  * its lease ends. A member whose lease has ended may renew it until it is declared dead (`bury`), and from
  * then on it may do nothing. Its epoch goes up when its connection has broken: a claim that the database
  * still carries out for the former connection then claims nothing.
  *
- * Each function is one transaction: it happens as a whole or not at all. What `put`, `remove`, `requeue` and
- * `claim` have done when they return survives a power cut. What `start` has done survives a crash of the
- * database that the process survives; otherwise `remove` would call a job prevented that runs. The rest may
- * be lost by either, which repeats fires at worst. `now` is always the database's clock, as it reads while
- * the function runs.
+ * Each function is one transaction: it happens as a whole or not at all. The effects of `put`, `remove`,
+ * `requeue` and `claim` survive a power cut once they have returned. The effect of `start` survives a crash
+ * of the database that the process survives; otherwise `remove` would call a job prevented that runs. The
+ * rest may be lost by either, which repeats fires at worst. `now` is always the database's clock, as it reads
+ * while the function runs.
  *
  * Conventions
  *   Threads  A connection is used by one thread at a time, but not always by the same one.
@@ -49,7 +49,7 @@ extern "C" {
 #define TW_STORE_TIME_MAX INT64_C(7289654399999999000) /* the last microsecond of the year 2200 */
 #define TW_STORE_NEVER INT64_MAX
 
-/* Where a database is, and how it is to be used. Valid during `open`. */
+/* Where a database is, and how to use it. Valid during `open`. */
 struct tw_store_place {
     const char *address; /* as it was given to tw_durable_open */
     const char *schema;  /* valid, as durable.h says */
@@ -62,11 +62,11 @@ struct tw_store_place {
     int local_is_virtual; /* not 0: it is the runtime's, which may be virtual */
 };
 
-/* A job that is to be put. */
+/* A job to put. */
 struct tw_store_put {
     const struct tw_durable_job *job; /* checked, defaults filled in; `absolute` or a delay; of a job with
                                          `cron` due_ns is absolute */
-    int hold;                         /* not 0: it is to be held as soon as it is put; see `put` */
+    int hold;                         /* not 0: the member holds it as soon as it is put; see `put` */
 
     /* Results. Not 0 if there was a job of this name. */
     int existed;
@@ -103,7 +103,7 @@ struct tw_store_look {
                      has reached its limit need not look */
 };
 
-/* A held job that is to be started. */
+/* A held job to start. */
 struct tw_store_start {
     const char *kind, *key;
     int64_t token;
@@ -163,16 +163,18 @@ struct tw_store {
     /* --- jobs --- */
 
     /* Puts all, in order. If `keep`, a job that exists stays as it is. Otherwise it is replaced: pending,
-     * whoever held it, with no attempts; its token stays. If a pending one is due within a minute, those who
-     * listen are told.
+     * whichever member held it, with no attempts; its token stays. If a pending one is due within a minute,
+     * the store notifies the connections that listen.
      *
-     * What is put with `hold`, and is not a job that stays, is claimed for `member` in the same transaction,
-     * as by `claim`. It is pending like the rest if `member` is null or dead, if its lease has ended, or if
-     * its epoch is another. Of several puts of one name that replace only the last has `hold`. */
+     * A job that is put with `hold`, and is not one that stays, is claimed for `member` in the same
+     * transaction, as by `claim`. It is pending like the rest if `member` is null or dead, if its lease has
+     * ended, or if its epoch is another. Of several puts of one name that replace only the last has `hold`.
+     */
     int (*put)(void *connection, struct tw_store_put *puts, size_t count, int keep,
                const struct tw_store_member *member);
 
-    /* Deletes a job, whoever holds it. Returns 1, or 0 if it was started; -ENOENT if there is none. */
+    /* Deletes a job, whichever member holds it. Returns 1, or 0 if it was started; -ENOENT if there is none.
+     */
     int (*remove)(void *connection, const char *kind, const char *key);
 
     /* Makes failed jobs pending, ready now, with no attempts and no error, and tells those who listen. Either
@@ -216,8 +218,8 @@ struct tw_store {
 
     /* --- holding --- */
 
-    /* Claims jobs and calls each(entry, arg) on them, in the order of `ready_ns`. Those that are ready by now
-     * are started. -ESTALE: the member is dead, its lease has ended, or its epoch is another. */
+    /* Claims jobs and calls each(entry, arg) on them, in the order of `ready_ns`. The call also starts those
+     * that are ready by now. -ESTALE: the member is dead, its lease has ended, or its epoch is another. */
     int (*claim)(void *connection, const struct tw_store_claim *claim, tw_store_visitor *each, void *arg,
                  struct tw_store_look *look);
 
@@ -225,19 +227,19 @@ struct tw_store {
     int (*start)(void *connection, const struct tw_store_member *member, struct tw_store_start *starts,
                  size_t count, int64_t *now_ns);
 
-    /* Settles what was held. Those who listen are told of jobs that it releases. -ESTALE: the member is dead,
-     * or its epoch is another. */
+    /* Settles held jobs. The store notifies the connections that listen of the jobs that it releases.
+     * -ESTALE: the member is dead, or its epoch is another. */
     int (*settle)(void *connection, const struct tw_store_member *member, struct tw_store_outcome *outcomes,
                   size_t count);
 
-    /* --- being told --- */
+    /* --- notifications --- */
 
     /* Returns a descriptor that becomes readable when other connections have put, requeued or released jobs
      * that are ready within a minute, from the first call on. -EOPNOTSUPP, or a null pointer here: this
-     * database tells nobody. */
+     * database sends no notifications. */
     int (*listen)(void *connection);
 
-    /* Reads what was told. To be called before each wait for the descriptor, too: what came while another
+    /* Reads the notifications. Call it before each wait for the descriptor, too: one that came while another
      * function used the connection need not make it readable. Returns 1 and the time at which the first of
      * these jobs is ready, 0 for now; or 0 if it was nothing. */
     int (*told)(void *connection, int64_t *ready_ns);

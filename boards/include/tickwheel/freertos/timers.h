@@ -14,8 +14,8 @@
  *     }
  *
  * The task sleeps until the tick that tw_next names. Starting a timer wakes it only if that timer is due
- * earlier. Stopping wakes nobody: the task wakes once more at the tick of a stopped timer, finds nothing due
- * and goes on sleeping. Any task may be the one, on either core of an ESP32.
+ * earlier. Stopping does not wake the task: the task wakes once more at the tick of a stopped timer, finds
+ * nothing due and goes on sleeping. Any task may be the one, on either core of an ESP32.
  *
  * Give the task a priority that no other task has, the highest where lateness matters; docs/PORTING.md says
  * why. The task's notification of index 0 belongs to the timers: a callback that waits for it may be woken by
@@ -85,7 +85,7 @@ extern "C" {
  *
  * K2 holds because S2 comes either before the tw_next of T4, which then knows the node, or after it, and
  * then S3 compares with what T3 or T4 wrote, neither of which is before the end of the sleep; or with what a
- * later turn wrote, whose tw_next knows the node. What wakes between T1 and T5 ends the sleep at once.
+ * later turn wrote, whose tw_next knows the node. A wake between T1 and T5 ends the sleep at once.
  * Between T1 and T3 no start wakes, as none is due before now; none has to. */
 struct tw_freertos {
     struct tw wheel;
@@ -114,7 +114,7 @@ void tw_freertos_tick(struct tw_freertos *timers);
 #endif
 
 /* Starts a oneshot timer: its node is due when at least `delay` ticks have passed. A node that is pending
- * starts anew. Wakes the task if it would sleep for longer. Returns 0.
+ * starts again. Wakes the task if it would sleep for longer. Returns 0.
  *   -EPERM   the node is retired
  *   -ERANGE  the delay is longer than TW_FREERTOS_LONGEST */
 int tw_freertos_start(struct tw_freertos *timers, struct tw_node *node, TickType_t delay);

@@ -10,8 +10,8 @@
  *     }
  *
  * The thread sleeps until the tick that tw_next names. Starting a timer wakes it only if that timer is due
- * earlier. Stopping wakes nobody: the thread wakes once more at the tick of a stopped timer, finds nothing
- * due and goes on sleeping. Any thread may be the one: main's, or one of k_thread_create.
+ * earlier. Stopping does not wake the thread: the thread wakes once more at the tick of a stopped timer,
+ * finds nothing due and goes on sleeping. Any thread may be the one: main's, or one of k_thread_create.
  *
  * A tick of the wheel is a tick of the kernel (CONFIG_SYS_CLOCK_TICKS_PER_SEC of them are a second). With
  * TW_ENGINE=tree32 the thread also wakes once in 2^29 ticks with nothing to do.
@@ -91,7 +91,7 @@ void tw_zephyr_run(void *timers, void *unused2, void *unused3);
 TW_MUST_CHECK k_timeout_t tw_zephyr_turn(struct tw_zephyr *timers);
 
 /* Starts a oneshot timer: its node is due when at least `delay` ticks have passed. A node that is pending
- * starts anew. Wakes the thread if it would sleep for longer. Returns 0.
+ * starts again. Wakes the thread if it would sleep for longer. Returns 0.
  *   -EBUSY   the node is pending on another wheel
  *   -EPERM   the node is retired
  *   -ERANGE  the delay is longer than TW_ZEPHYR_LONGEST */

@@ -106,7 +106,7 @@ static int update(tw_tick ticks, uint32_t budget) {
     return tw_update(&wheel);
 }
 
-/* ---- Actions. What the library is built without does nothing. */
+/* ---- Actions. Those that the library is built without do nothing. */
 
 static void arms(void) {
     arm(FREE, after(1));

@@ -63,7 +63,7 @@ class durable_fire {
     // NOLINTNEXTLINE(readability-convert-member-functions-to-static): as the other answers
     [[nodiscard]] durable_answer done() const noexcept { return durable_answer(TW_DURABLE_DONE); }
 
-    // It is to fire once more for this due time, `delay` from now. That is no failure. Throws
+    // The job has to fire once more for this due time, `delay` from now. That is no failure. Throws
     // std::system_error (invalid_argument) if the delay is negative or no number.
     template <class Rep, class Period>
     [[nodiscard]] durable_answer again(std::chrono::duration<Rep, Period> delay) {

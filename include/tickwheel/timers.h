@@ -35,8 +35,8 @@
  *   Threads    Every function may be called from any thread, callbacks included, unless it says
  *              otherwise.
  */
-#ifndef TICKWHEEL_HANDLE_H
-#define TICKWHEEL_HANDLE_H
+#ifndef TICKWHEEL_TIMERS_H
+#define TICKWHEEL_TIMERS_H
 
 #include <stddef.h>
 #include <stdint.h>

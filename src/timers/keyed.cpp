@@ -235,6 +235,6 @@ TW_API int64_t tw_keyed_each(tw_keyed *keyed, tw_keyed_visitor *each, void *visi
     return walk(keyed, {.by_key = each, .arg = visit_arg});
 }
 
-TW_API int64_t tw_keyed_cancel_all(tw_keyed *keyed, tw_keyed_visitor *each, void *drain_arg) {
-    return drain(keyed, {.by_key = each, .arg = drain_arg});
+TW_API int64_t tw_keyed_cancel_all(tw_keyed *keyed, tw_keyed_visitor *each, void *visit_arg) {
+    return drain(keyed, {.by_key = each, .arg = visit_arg});
 }

@@ -56,70 +56,70 @@ TW_INLINED inline int find(tw_timers &set, tw_handle handle, record *&found) TW_
     return find(set, block_in(set, handle), handle, found);
 }
 
-int check_start(const tw_timers *handles, const tw_handle *handle) {
-    if (const int error = check_arming(handles); error != 0)
+int check_start(const tw_timers *timers, const tw_handle *handle) {
+    if (const int error = check_arming(timers); error != 0)
         return error;
     return handle == nullptr ? runtime::refuse(-EINVAL, "no place for the handle") : 0;
 }
 
 }  // namespace
 
-TW_API int tw_timers_new(tw_timers **handles, tw_runtime *rt, const tw_timers_options *options) {
-    return make_set(handles, rt, options_of(options), nullptr);
+TW_API int tw_timers_new(tw_timers **timers, tw_runtime *rt, const tw_timers_options *options) {
+    return make_set(timers, rt, options_of(options), nullptr);
 }
 
-TW_API int tw_timers_free(tw_timers *handles) { return free_set(handles); }
+TW_API int tw_timers_free(tw_timers *timers) { return free_set(timers); }
 
-TW_API int tw_timer_start(tw_timers *handles, tw_handle *handle, const tw_when *when, const tw_task *task) {
-    const int error = check_start(handles, handle);
-    return error != 0 ? error : start(*handles, when, task, nullptr, handle);
+TW_API int tw_timer_start(tw_timers *timers, tw_handle *handle, const tw_when *when, const tw_task *task) {
+    const int error = check_start(timers, handle);
+    return error != 0 ? error : start(*timers, when, task, nullptr, handle);
 }
 
-TW_API int tw_timer_after(tw_timers *handles, tw_handle *handle, int64_t delay_ns, tw_task_callback *fn,
+TW_API int tw_timer_after(tw_timers *timers, tw_handle *handle, int64_t delay_ns, tw_task_callback *fn,
                           void *arg) {
-    const int error = check_start(handles, handle);
-    return error != 0 ? error : start_after(*handles, delay_ns, fn, arg, nullptr, handle);
+    const int error = check_start(timers, handle);
+    return error != 0 ? error : start_after(*timers, delay_ns, fn, arg, nullptr, handle);
 }
 
-TW_API int tw_timer_every(tw_timers *handles, tw_handle *handle, int64_t period_ns, tw_missed missed,
+TW_API int tw_timer_every(tw_timers *timers, tw_handle *handle, int64_t period_ns, tw_missed missed,
                           tw_task_callback *fn, void *arg) {
-    const int error = check_start(handles, handle);
-    return error != 0 ? error : start_every(*handles, period_ns, missed, fn, arg, nullptr, handle);
+    const int error = check_start(timers, handle);
+    return error != 0 ? error : start_every(*timers, period_ns, missed, fn, arg, nullptr, handle);
 }
 
-static int stop_with_rest(tw_timers &handles, tw_handle handle) {
-    record_lock lock(*handles.space);
+static int stop_with_rest(tw_timers &timers, tw_handle handle) {
+    record_lock lock(*timers.space);
     record *found = nullptr;
-    const int error = find(handles, handle, found);
-    return error != 0 ? error : end(handles, *found, lock);
+    const int error = find(timers, handle, found);
+    return error != 0 ? error : end(timers, *found, lock);
 }
 
-TW_API int tw_timer_cancel(tw_timers *handles, tw_handle handle) {
-    if (const int error = check_usable(handles); error != 0)
+TW_API int tw_timer_cancel(tw_timers *timers, tw_handle handle) {
+    if (const int error = check_usable(timers); error != 0)
         return error;
-    const block *const in = block_in(*handles, handle);
-    prefetch(*handles, in, handle);
+    const block *const in = block_in(*timers, handle);
+    prefetch(*timers, in, handle);
     {
-        const record_guard lock(*handles->space);
+        const record_guard lock(*timers->space);
         record *found = nullptr;
-        const int error = find(*handles, in, handle, found);
+        const int error = find(*timers, in, handle, found);
         if (error != 0 || !found->has_rest)
-            return error != 0 ? error : end_bare(*handles, *found, *in);
+            return error != 0 ? error : end_bare(*timers, *found, *in);
     }
-    return stop_with_rest(*handles, handle);
+    return stop_with_rest(*timers, handle);
 }
 
-TW_API int tw_timer_cancel_wait(tw_timers *handles, tw_handle handle) {
-    if (const int error = check_usable(handles); error != 0)
+TW_API int tw_timer_cancel_wait(tw_timers *timers, tw_handle handle) {
+    if (const int error = check_usable(timers); error != 0)
         return error;
-    record_lock lock(*handles->space);
+    record_lock lock(*timers->space);
     record *found = nullptr;
-    int result = find(*handles, handle, found);
+    int result = find(*timers, handle, found);
     if (result == -ENOENT)
         return result;
     if (result == 0)
-        result = end(*handles, *found, lock);
-    wait_until_over(*handles, *found, generation_in(handle), lock);
+        result = end(*timers, *found, lock);
+    wait_until_over(*timers, *found, generation_in(handle), lock);
     return result;
 }
 
@@ -142,32 +142,32 @@ template <auto How> int move(tw_timers *set, tw_handle handle, std::int64_t dela
 
 }  // namespace
 
-TW_API int tw_timer_move(tw_timers *handles, tw_handle handle, int64_t delay_ns) {
-    return move<&prepared_move::move>(handles, handle, delay_ns);
+TW_API int tw_timer_move(tw_timers *timers, tw_handle handle, int64_t delay_ns) {
+    return move<&prepared_move::move>(timers, handle, delay_ns);
 }
 
-TW_API int tw_timer_postpone(tw_timers *handles, tw_handle handle, int64_t delay_ns) {
-    return move<&prepared_move::postpone>(handles, handle, delay_ns);
+TW_API int tw_timer_postpone(tw_timers *timers, tw_handle handle, int64_t delay_ns) {
+    return move<&prepared_move::postpone>(timers, handle, delay_ns);
 }
 
-TW_API int tw_timer_again(tw_timers *handles, tw_handle handle) {
-    return move<&prepared_move::again>(handles, handle, 0);
+TW_API int tw_timer_again(tw_timers *timers, tw_handle handle) {
+    return move<&prepared_move::again>(timers, handle, 0);
 }
 
-TW_API int64_t tw_timer_remaining(tw_timers *handles, tw_handle handle) {
-    if (check_usable(handles) != 0)
+TW_API int64_t tw_timer_remaining(tw_timers *timers, tw_handle handle) {
+    if (check_usable(timers) != 0)
         return TW_NO_DEADLINE;
-    const record_guard lock(*handles->space);
+    const record_guard lock(*timers->space);
     record *found = nullptr;
-    return find(*handles, handle, found) == 0 ? remaining(*handles, *found) : TW_NO_DEADLINE;
+    return find(*timers, handle, found) == 0 ? remaining(*timers, *found) : TW_NO_DEADLINE;
 }
 
-TW_API size_t tw_timers_count(tw_timers *handles) { return count_of(handles); }
+TW_API size_t tw_timers_count(tw_timers *timers) { return count_of(timers); }
 
-TW_API int64_t tw_timers_each(tw_timers *handles, tw_timers_visitor *each, void *visit_arg) {
-    return walk(handles, {.by_handle = each, .arg = visit_arg});
+TW_API int64_t tw_timers_each(tw_timers *timers, tw_timers_visitor *each, void *visit_arg) {
+    return walk(timers, {.by_handle = each, .arg = visit_arg});
 }
 
-TW_API int64_t tw_timers_cancel_all(tw_timers *handles, tw_timers_visitor *each, void *drain_arg) {
-    return drain(handles, {.by_handle = each, .arg = drain_arg});
+TW_API int64_t tw_timers_cancel_all(tw_timers *timers, tw_timers_visitor *each, void *visit_arg) {
+    return drain(timers, {.by_handle = each, .arg = visit_arg});
 }

@@ -17,9 +17,7 @@ TEST(storage_of_malloc_is_aligned) {
     assert_true(_Alignof(struct tw) <= _Alignof(max_align_t));
 }
 
-TEST(the_version_is_that_of_the_headers) {
-    assert_int_equal(tw_version(), TW_VERSION);
-}
+TEST(the_version_is_that_of_the_headers) { assert_int_equal(tw_version(), TW_VERSION); }
 
 static void count(UNUSED void *node, void *arg) { ++*(int *)arg; }
 

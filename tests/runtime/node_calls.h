@@ -31,14 +31,10 @@ struct node_call {
 enum { ARMING_CALLS = 4, TIMING_CALLS = 6, NODE_CALLS = 9 }; /* the first of these arm, or choose a time */
 
 static const struct node_call node_calls[NODE_CALLS] = {
-    {"after", call_after},
-    {"at", call_at},
-    {"every", call_every},
-    {"arm", call_arm},
-    {"move", call_move},
-    {"postpone", call_postpone},
-    {"cancel", tw_runtime_cancel},
-    {"cancel_wait", tw_runtime_cancel_wait},
+    {"after", call_after},         {"at", call_at},
+    {"every", call_every},         {"arm", call_arm},
+    {"move", call_move},           {"postpone", call_postpone},
+    {"cancel", tw_runtime_cancel}, {"cancel_wait", tw_runtime_cancel_wait},
     {"retire", tw_runtime_retire},
 };
 

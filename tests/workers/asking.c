@@ -178,4 +178,3 @@ TEST(a_pool_may_be_made_in_a_callback) {
     assert_int_equal(made, 1);
     assert_ok(tw_runtime_free(rt));
 }
-

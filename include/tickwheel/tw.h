@@ -352,8 +352,9 @@ typedef void tw_visitor(const struct tw_node *node, const struct tw_node *was, v
  * held; copies at most 32 nodes under one hold of the lock. A node that stays pending throughout, and that
  * no call arms or moves, is visited once; or twice, if the wheel has lowered it meanwhile; or perhaps not at
  * all, if it is periodic and has fired, or an earlier tw_postpone has taken effect meanwhile. `visit` may
- * call anything on the wheel and must return. The walk does not visit nodes that `visit` arms. Returns how
- * often it was called. -EINVAL  also: visit is null */
+ * call anything on the wheel and must return. The walk does not visit nodes that `visit` arms. Returns the
+ * number of visits.
+ *   -EINVAL  also: visit is null */
 int64_t tw_each(struct tw *w, tw_visitor *visit, void *arg);
 #endif
 

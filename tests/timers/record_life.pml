@@ -591,7 +591,7 @@ proctype caller(mtype what) {
     :: what == STOP_WAIT ->
         lock();
         stop();
-        wait_until_over(false);         /* src/timers/timers.cpp: "wait_until_over(*handles, *found, " */
+        wait_until_over(false);         /* src/timers/timers.cpp: "wait_until_over(*timers, *found, " */
         assert(generation != mine);
         unlock()
     :: what == DRAIN -> drain(false)

@@ -35,8 +35,12 @@ struct arming {
     struct account of_interrupt;
 };
 
+/* Reads the account first: an interrupt after that, which may change the timer's state, counts as met. */
 static struct arming before_arming(enum timer timer) {
-    struct arming now = {timer, nodes[timer].state == TW_PENDING, accounts[IN_INTERRUPT][timer]};
+    struct arming now = {timer, false, accounts[IN_INTERRUPT][timer]};
+    __asm__ volatile("" ::: "memory");
+    now.was_pending = nodes[timer].state == TW_PENDING;
+    __asm__ volatile("" ::: "memory");
     return now;
 }
 

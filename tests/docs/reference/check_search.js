@@ -8,7 +8,7 @@ const names = (query) => search(entries, query).map((entry) => entry[0]);
 
 assert.strictEqual(names("tw_runtime_after")[0], "tw_runtime_after");
 assert.strictEqual(names("arm_at")[0], "tw_arm_at");
-assert.strictEqual(names("TW_Skip")[0], "TW_COALESCE");
+assert.strictEqual(names("TW_Coalesce")[0], "TW_COALESCE");
 assert.ok(names("postpone").slice(0, 4).includes("tw_postpone"));
 assert.ok(names("-ESTALE").length > 0, "an error");
 assert.ok(names("wall clock set back").length > 0, "words of a text");

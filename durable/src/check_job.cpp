@@ -31,6 +31,17 @@ int check_schema(const char *schema) {
     return 0;
 }
 
+int check_existing(const tw_durable_existing &existing) {
+    unsigned number = 0;
+    static_assert(sizeof number == sizeof existing);
+    std::memcpy(&number, &existing, sizeof number);
+    return number <= TW_DURABLE_ADD
+               ? 0
+               : refuse(-EINVAL, "`existing` is none of TW_DURABLE_REPLACE, TW_DURABLE_KEEP, TW_DURABLE_ADD");
+}
+
+int refuse_taken_name() { return refuse(-EEXIST, "there is a job of this name"); }
+
 int check_filter(const tw_durable_filter &filter) {
     constexpr unsigned all = TW_DURABLE_PENDING | TW_DURABLE_HELD | TW_DURABLE_STARTED | TW_DURABLE_FAILED;
     if (filter.kind != nullptr)

@@ -13,6 +13,12 @@ int check_name(const char *name, const char *what);
 int check_filter(const tw_durable_filter &filter);
 int check_schema(const char *schema);
 
+// Takes `existing` by reference, because C code may store any number in an enum.
+int check_existing(const tw_durable_existing &existing);
+
+// -EEXIST, for a put with TW_DURABLE_ADD that has found a job of its name.
+int refuse_taken_name();
+
 // Fills in `checked`, whose pointers are those of `job`. If the job has a cron expression, `checked` still
 // lacks its due time; `dates`, if not null, receives the parsed expression.
 int check_job(const tw_durable_job &job, tw_durable_job &checked, calendar *dates = nullptr);

@@ -59,14 +59,6 @@ int check_all(tw_durable &durable, const tw_durable_job *jobs, std::size_t count
     return 0;
 }
 
-// C code may store any number in an enum.
-unsigned number_of(const tw_durable_existing &existing) {
-    unsigned number = 0;
-    static_assert(sizeof number == sizeof existing);
-    std::memcpy(&number, &existing, sizeof number);
-    return number;
-}
-
 int put_for(tw_durable &durable, std::vector<tw_store_put> &puts, bool keep) {
     tw_store_member whom = {};
     if (durable.member == nullptr)
@@ -87,8 +79,9 @@ int put_for(tw_durable &durable, std::vector<tw_store_put> &puts, bool keep) {
     return error;
 }
 
-// Returns 1 if the job was to be added and there is one of its name.
-int put_all(tw_durable &durable, const tw_durable_job *jobs, std::size_t count, unsigned existing) {
+// Returns 1 if a job had to be new and is not.
+int put_all(tw_durable &durable, const tw_durable_job *jobs, std::size_t count,
+            tw_durable_existing existing) {
     checked_jobs all;
     if (const int error = check_all(durable, jobs, count, all); error != 0)
         return error;
@@ -159,10 +152,10 @@ TW_API int tw_durable_put(tw_durable *durable, const tw_durable_job *job, enum t
         return error;
     if (job == nullptr)
         return refuse(-EINVAL, "the job is null");
-    if (number_of(existing) > TW_DURABLE_ADD)
-        return refuse(-EINVAL, "`existing` is none of TW_DURABLE_REPLACE, TW_DURABLE_KEEP, TW_DURABLE_ADD");
-    const int result = guarded([&] { return put_all(*durable, job, 1, number_of(existing)); });
-    return result == 1 ? refuse(-EEXIST, "there is a job of this name") : result;
+    if (const int error = check_existing(existing); error != 0)
+        return error;
+    const int result = guarded([&] { return put_all(*durable, job, 1, existing); });
+    return result == 1 ? refuse_taken_name() : result;
 }
 
 TW_API int tw_durable_put_many(tw_durable *durable, const tw_durable_job *jobs, size_t count,
@@ -171,9 +164,11 @@ TW_API int tw_durable_put_many(tw_durable *durable, const tw_durable_job *jobs, 
         return error;
     if (jobs == nullptr && count > 0)
         return refuse(-EINVAL, "the jobs are null");
-    if (number_of(existing) > TW_DURABLE_KEEP)
-        return refuse(-EINVAL, "`existing` is neither TW_DURABLE_REPLACE nor TW_DURABLE_KEEP");
-    return guarded([&] { return put_all(*durable, jobs, count, number_of(existing)); });
+    if (const int error = check_existing(existing); error != 0)
+        return error;
+    if (existing == TW_DURABLE_ADD)
+        return refuse(-EINVAL, "TW_DURABLE_ADD is for one job");
+    return guarded([&] { return put_all(*durable, jobs, count, existing); });
 }
 
 TW_API int tw_durable_cancel(tw_durable *durable, const char *kind, const char *key) {

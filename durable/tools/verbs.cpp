@@ -172,7 +172,10 @@ int put(const options &o) {
     check_words(o, &job);
     const connection to(o);
     const int result = tw_durable_put(to.get(), &job, o.keep ? TW_DURABLE_ADD : TW_DURABLE_REPLACE);
-    std::puts(result == -EEXIST ? "kept the one that is there" : (check(result), "put"));
+    const bool is_kept = result == -EEXIST;
+    if (!is_kept)
+        check(result);
+    std::puts(is_kept ? "kept the one that is there" : "put");
     return all_is_well;
 }
 

@@ -74,9 +74,8 @@ TW_API int tw_durable_put_sqlite(sqlite3 *db, const char *schema, const tw_durab
     return guarded([=] {
         const char *const prefix = or_default(schema);
         tw_durable_job checked{};
-        if (existing > TW_DURABLE_ADD)
-            return refuse(-EINVAL,
-                          "`existing` is none of TW_DURABLE_REPLACE, TW_DURABLE_KEEP, TW_DURABLE_ADD");
+        if (const int error = check_existing(existing); error != 0)
+            return error;
         if (const int error = check_place(db, prefix); error != 0)
             return error;
         session to(db, prefix);
@@ -85,7 +84,7 @@ TW_API int tw_durable_put_sqlite(sqlite3 *db, const char *schema, const tw_durab
         const int existed =
             in_part(to, [&] { return put_joined(to, checked, existing != TW_DURABLE_REPLACE); });
         if (existing == TW_DURABLE_ADD && existed == 1)
-            return refuse(-EEXIST, "there is a job of this name");
+            return refuse_taken_name();
         return existed < 0 ? existed : 0;
     });
 }

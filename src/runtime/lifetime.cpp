@@ -160,11 +160,13 @@ int explain_refused_driver(int error) {
 
 // --- the thread --------------------------------------------------------------------
 
-// Sets the timer slack, because otherwise the kernel would round each wait up by as much as 50 us (P2).
+// The slack of this thread: with its default the kernel would round each wait up by as much as 50 us (P2).
+void set_timer_slack(std::int64_t ns) { prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(ns)); }
+
 void *thread_main(void *arg) {
     tw_runtime &rt = *static_cast<tw_runtime *>(arg);
     begin_thread(rt.thread_name);
-    prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(rt.slack_ns));
+    set_timer_slack(rt.slack_ns);
     {
         const inside_user_code frame(rt);
         run_turns(rt);
@@ -255,6 +257,10 @@ void interrupt_and_join(tw_runtime &rt) TW_REQUIRES(rt.lifecycle_mutex) {
     join(rt);
 }
 
+int check_not_lent(const tw_runtime &rt) {
+    return rt.lent ? refuse(-EBUSY, "its descriptor is in a loop (tw_runtime_fd)") : 0;
+}
+
 // A callback may have stopped the thread. The thread then ends by itself, and the next call from outside
 // joins it: this call, a stop, or a call that drives the runtime. `driven` decides which thread fires: if a
 // start and a tw_runtime_dispatch come at the same time, one of them is refused.
@@ -267,8 +273,9 @@ int start(tw_runtime &rt) {
         return none == driven::by_thread ? explain_system_error(-EALREADY)
                                          : refuse(-EBUSY, "another thread drives the runtime");
     rt.stopping = false;  // after the exchange, so that a thread that already fires keeps its stop
-    const int error = rt.lent ? refuse(-EBUSY, "its descriptor is in a loop (tw_runtime_fd)")
-                              : explain_refused_thread(rt, create_firing_thread(rt));
+    int error = check_not_lent(rt);
+    if (error == 0)
+        error = explain_refused_thread(rt, create_firing_thread(rt));
     if (error != 0)
         rt.driven = driven::by_none;
     else
@@ -399,16 +406,15 @@ TW_API int tw_runtime_run(tw_runtime *rt) {
     registry::is_runtime(rt, __builtin_return_address(0));
     if (const int error = check_running(rt); error != 0)
         return error;
-    const int former = prctl(PR_GET_TIMERSLACK);
-    const int result = drive(*rt, [rt] {
-        if (rt->lent)
-            return refuse(-EBUSY, "its descriptor is in a loop (tw_runtime_fd)");
-        prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(rt->slack_ns));
+    return drive(*rt, [rt] {
+        if (const int error = check_not_lent(*rt); error != 0)
+            return error;
+        const int former = prctl(PR_GET_TIMERSLACK);
+        set_timer_slack(rt->slack_ns);
         run_turns(*rt);
-        return rt->forked ? -ECHILD : 0;
+        set_timer_slack(former);
+        return check_usable(rt);  // a callback may have forked
     });
-    prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(former));
-    return result;
 }
 
 TW_API int tw_runtime_stop(tw_runtime *rt) {

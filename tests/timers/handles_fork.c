@@ -23,9 +23,9 @@ static bool all_fire(struct tw_runtime *rt, const struct probe *it) {
     return true;
 }
 
-static bool all_are_stopped(struct tw_timers *set, const struct probe *it) {
+static bool all_are_stopped(struct tw_timers *set, const struct probe *probes) {
     for (unsigned i = 0; i < CAPACITY; ++i)
-        if (tw_timer_cancel_wait(set, it[i].id) != 1 || it[i].fires != 0 || it[i].drops != 1)
+        if (tw_timer_cancel_wait(set, probes[i].id) != 1 || probes[i].fires != 0 || probes[i].drops != 1)
             return false;
     return tw_timers_count(set) == 0;
 }
@@ -49,23 +49,23 @@ static bool is_as_new(struct tw_runtime *rt, struct tw_timers *set) {
 
 static void visit_nothing(UNUSED tw_handle id, UNUSED void *arg, UNUSED void *visit_arg) { leave(1); }
 
-static void everything_is_refused(struct tw_timers *set, struct probe *it) {
+static void everything_is_refused(struct tw_timers *set, struct probe *probe) {
     struct tw_timers *another = NULL;
     const struct tw_when when = {0};
-    const struct tw_task task = task_of(it);
+    const struct tw_task task = task_of(probe);
     tw_handle id = 99;
-    expect(tw_timers_new(&another, it->rt, NULL) == -ECHILD && another == NULL);
+    expect(tw_timers_new(&another, probe->rt, NULL) == -ECHILD && another == NULL);
     expect(tw_timer_start(set, &id, &when, &task) == -ECHILD);
-    expect(tw_timer_after(set, &id, 0, note_fire, it) == -ECHILD);
-    expect(tw_timer_every(set, &id, MS, TW_COALESCE, note_fire, it) == -ECHILD);
+    expect(tw_timer_after(set, &id, 0, note_fire, probe) == -ECHILD);
+    expect(tw_timer_every(set, &id, MS, TW_COALESCE, note_fire, probe) == -ECHILD);
     expect(id == 99);
-    expect(tw_timer_cancel(set, it->id) == -ECHILD);
-    expect(tw_timer_cancel_wait(set, it->id) == -ECHILD);
-    expect(tw_timer_move(set, it->id, 0) == -ECHILD);
-    expect(tw_timer_postpone(set, it->id, 0) == -ECHILD);
-    expect(tw_timer_again(set, it->id) == -ECHILD);
+    expect(tw_timer_cancel(set, probe->id) == -ECHILD);
+    expect(tw_timer_cancel_wait(set, probe->id) == -ECHILD);
+    expect(tw_timer_move(set, probe->id, 0) == -ECHILD);
+    expect(tw_timer_postpone(set, probe->id, 0) == -ECHILD);
+    expect(tw_timer_again(set, probe->id) == -ECHILD);
     expect(tw_timers_each(set, visit_nothing, NULL) == -ECHILD);
-    expect(tw_timer_remaining(set, it->id) == TW_NO_DEADLINE);
+    expect(tw_timer_remaining(set, probe->id) == TW_NO_DEADLINE);
     expect(tw_timers_count(set) == 0);
     expect(tw_timers_free(set) == -ECHILD);
 }

@@ -57,18 +57,18 @@ static inline struct tw_timers *new_set(struct tw_runtime *rt, struct tw_timers_
     return set;
 }
 
-static inline void start(struct tw_timers *set, struct probe *it, struct tw_when when) {
-    const struct tw_task task = task_of(it);
-    it->set = set;
-    assert_int_equal(tw_timer_start(set, &it->id, &when, &task), 0);
+static inline void start(struct tw_timers *set, struct probe *probe, struct tw_when when) {
+    const struct tw_task task = task_of(probe);
+    probe->set = set;
+    assert_int_equal(tw_timer_start(set, &probe->id, &when, &task), 0);
 }
 
-static inline void start_after(struct tw_timers *set, struct probe *it, int64_t delay_ns) {
-    start(set, it, (struct tw_when){.due_ns = delay_ns});
+static inline void start_after(struct tw_timers *set, struct probe *probe, int64_t delay_ns) {
+    start(set, probe, (struct tw_when){.due_ns = delay_ns});
 }
 
-static inline void start_every(struct tw_timers *set, struct probe *it, int64_t period_ns) {
-    start(set, it, (struct tw_when){.due_ns = period_ns, .period_ns = period_ns, .missed = TW_BURST});
+static inline void start_every(struct tw_timers *set, struct probe *probe, int64_t period_ns) {
+    start(set, probe, (struct tw_when){.due_ns = period_ns, .period_ns = period_ns, .missed = TW_BURST});
 }
 
 #endif

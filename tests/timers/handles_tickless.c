@@ -24,15 +24,17 @@ static void start_all(struct tw_timers *set) {
     start_after(set, &last, until);
 }
 
-static bool stop_one(struct tw_timers *set, struct probe *it) { return tw_timer_cancel(set, it->id) == 1; }
-static bool move_one(struct tw_timers *set, struct probe *it) {
-    return tw_timer_move(set, it->id, 3600 * TW_SECOND) == 0;
+static bool stop_one(struct tw_timers *set, struct probe *probe) {
+    return tw_timer_cancel(set, probe->id) == 1;
 }
-static bool postpone_one(struct tw_timers *set, struct probe *it) {
-    return tw_timer_postpone(set, it->id, 3600 * TW_SECOND) == 0;
+static bool move_one(struct tw_timers *set, struct probe *probe) {
+    return tw_timer_move(set, probe->id, 3600 * TW_SECOND) == 0;
+}
+static bool postpone_one(struct tw_timers *set, struct probe *probe) {
+    return tw_timer_postpone(set, probe->id, 3600 * TW_SECOND) == 0;
 }
 
-typedef bool let_go(struct tw_timers *set, struct probe *it);
+typedef bool let_go(struct tw_timers *set, struct probe *probe);
 
 static let_go *const ways_to_go[] = {stop_one, move_one, postpone_one};
 

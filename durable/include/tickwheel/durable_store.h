@@ -168,7 +168,7 @@ struct tw_store {
      *
      * A job that is put with `hold`, and is not one that stays, is claimed for `member` in the same
      * transaction, as by `claim`. It is pending like the rest if `member` is null or dead, if its lease has
-     * ended, or if its epoch is another. Of several puts of one name that replace only the last has `hold`.
+     * ended, or if its epoch is another. If several puts replace one job, only the last has `hold`.
      */
     int (*put)(void *connection, struct tw_store_put *puts, size_t count, int keep,
                const struct tw_store_member *member);

@@ -110,7 +110,7 @@ static int update(tw_tick ticks, uint32_t budget) {
     return tw_update(&wheel);
 }
 
-/* ---- Actions. Those that the library is built without do nothing. */
+/* ---- Actions. An action does nothing if the library is built without the call. */
 
 static void arms(void) {
     arm(FREE, after(1));

@@ -68,12 +68,20 @@ TEST_BY_EACH_THREAD(p7_a_callback_frees_the_runtime_that_runs) {
     assert_int_equal(tw_runtime_run(rt), 0);
 }
 
-TEST_BY_EACH_THREAD(the_thread_keeps_its_slack) {
+static int slack_inside;
+static void note_slack(UNUSED struct tw_node *unused, UNUSED void *arg) {
+    slack_inside = prctl(PR_GET_TIMERSLACK);
+    assert_int_equal(tw_runtime_stop(rt), 0);
+}
+
+TEST_BY_EACH_THREAD(the_thread_has_the_slack_of_the_options_while_it_runs) {
     const int former = 60000; /* set here, as an earlier test may have left it at that of the runtime */
     assert_int_equal(prctl(PR_SET_TIMERSLACK, (unsigned long)former), 0);
     begin_on(WAY->driver);
+    tw_node_init(&last, note_slack, NULL);
     assert_int_equal(tw_runtime_after(rt, &last, 0), 0);
     assert_int_equal(tw_runtime_run(rt), 0);
+    assert_int_equal(slack_inside, 1);
     assert_int_equal(prctl(PR_GET_TIMERSLACK), former);
     assert_int_equal(tw_runtime_free(rt), 0);
 }

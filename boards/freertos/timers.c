@@ -42,14 +42,14 @@ int tw_freertos_init(struct tw_freertos *timers) {
 /* --- turns ------------------------------------------------------------------------------------- */
 
 /* After T2, tw_next may name no later tick: for look-ahead, or for a node that is due at TW_NEVER, the next
- * tick. Both can wait for that. The timers that a tw_interrupt has left cannot. */
+ * tick. Both can wait for that. */
 static void take_turn(struct tw_freertos *timers, tw_tick now) {
-    timers->sleeps_until = now;                                             /* T1 */
-    const bool is_left = tw_advance(&timers->wheel, now, TW_UNBOUNDED) > 0; /* T2 */
-    timers->sleeps_until = now + LONGEST_SLEEP;                             /* T3 */
+    timers->sleeps_until = now;                          /* T1 */
+    (void)tw_advance(&timers->wheel, now, TW_UNBOUNDED); /* T2 */
+    timers->sleeps_until = now + LONGEST_SLEEP;          /* T3 */
     const tw_tick next = tw_next(&timers->wheel);
     if (next != TW_NEVER && is_before(next, now + LONGEST_SLEEP))
-        timers->sleeps_until = is_before(now, next) || is_left ? next : now + 1u; /* T4 */
+        timers->sleeps_until = is_before(now, next) ? next : now + 1u; /* T4 */
 }
 
 /* The caller does T5. Ticks that come between the reading of the count here and the kernel's make that sleep

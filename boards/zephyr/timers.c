@@ -55,14 +55,14 @@ static void be_awake(struct tw_zephyr *timers) {
  * with TW_ZEPHYR_AWAKE, and the thread would sleep on.
  *
  * After T2, tw_next may name no later tick: for look-ahead, or for a node that is due at TW_NEVER, the next
- * tick. Both can wait for that. The timers that a tw_interrupt has left cannot. */
-static int64_t plan_sleep(struct tw_zephyr *timers, int64_t now, bool is_left) {
+ * tick. Both can wait for that. */
+static int64_t plan_sleep(struct tw_zephyr *timers, int64_t now) {
     int64_t end = longest_sleep(now);
     const unsigned key = irq_lock();
     const tw_tick tick = tw_next(&timers->wheel);
     const int64_t next = kernel_tick(tick, now);
     if (tick != TW_NEVER && next < end)
-        end = next > now || is_left ? next : now + 1;
+        end = next > now ? next : now + 1;
     timers->sleeps_until = end;
     irq_unlock(key);
     return end;
@@ -75,8 +75,8 @@ static int64_t plan_sleep(struct tw_zephyr *timers, int64_t now, bool is_left) {
 k_timeout_t tw_zephyr_turn(struct tw_zephyr *timers) {
     be_awake(timers); /* T1 */
     const int64_t now = k_uptime_ticks();
-    const bool is_left = tw_advance(&timers->wheel, (tw_tick)now, TW_UNBOUNDED) > 0; /* T2 */
-    const int64_t end = plan_sleep(timers, now, is_left);                            /* T3 */
+    (void)tw_advance(&timers->wheel, (tw_tick)now, TW_UNBOUNDED); /* T2 */
+    const int64_t end = plan_sleep(timers, now);                  /* T3 */
     if (end == TW_ZEPHYR_FOREVER)
         return K_FOREVER;
     return end > k_uptime_ticks() ? K_TIMEOUT_ABS_TICKS(end) : K_NO_WAIT;

@@ -42,8 +42,8 @@
  *              reports mistakes; it does not make a race between two wheels safe. It is not
  *              available with 32-bit ticks, whose nodes do not store their wheel.
  *   Callbacks  Run on the thread that advances the wheel, with no lock held. They may call
- *              anything here on any node or wheel, except advance their own wheel. If an
- *              exception or a longjmp leaves a callback, call tw_abandon afterwards.
+ *              anything here on any node or wheel, except advance their own wheel. They must
+ *              return: no exception or longjmp may leave one. A loop that needs that calls tw_take.
  *   Order      Nodes fire by tick; a node armed for a tick that is not in the future counts as
  *              due at the wheel's present tick. Nodes of one tick fire in the order in which
  *              they were armed. A periodic node is armed again just before its callback runs,
@@ -274,10 +274,6 @@ int tw_arm_at(struct tw *w, struct tw_node *node, tw_tick tick);
  *   -ERANGE  tick + slack is beyond TW_NEVER - 1 */
 int tw_arm_within(struct tw *w, struct tw_node *node, tw_tick tick, tw_tick slack);
 
-/* Returns the tick in [tick, tick + slack] that tw_arm_within would choose now, or TW_NEVER if it
- * would return an error. Use it to choose the first tick of a periodic node. */
-TW_MUST_CHECK tw_tick tw_choose(struct tw *w, tw_tick tick, tw_tick slack);
-
 /* Arms a periodic node: due at first, first + period, first + 2 * period and so on, without
  * drift. Only TW_DELAY, tw_move and tw_postpone shift this grid. The node fires
  * `fires` times, or without end if that is 0; skipped fires do not count. `first` is a tick, not
@@ -314,6 +310,7 @@ int tw_move(struct tw *w, struct tw_node *node, tw_tick tick);
  * was never armed, is already cancelled, or its last callback has run or is running. Inside the
  * callback of a periodic node with fires left it returns 1. It does not wait: whatever it
  * returns, another thread may still be running a callback of this node; tw_wait waits for that.
+ * In a library with the runtime, `w` may be NULL: then it is the node's own wheel.
  *   -EINVAL  see Conventions
  *   -EBUSY   the node is pending on another wheel */
 int tw_cancel(struct tw *w, struct tw_node *node);
@@ -344,18 +341,34 @@ int tw_wait(struct tw *w, const struct tw_node *node);
 int tw_cancel_all(struct tw *w, tw_callback *each, void *arg);
 
 #if TW_RUNTIME
-/* Receives one pending node. `was` is a copy of it; the node itself may since have been cancelled
- * and freed, so `node` is an address to compare. */
-typedef void tw_visitor(const struct tw_node *node, const struct tw_node *was, void *arg);
+/* A walk over the pending nodes of a wheel. All zeroes: the walk begins. Do not copy, move or free one that
+ * has begun and is not at its end. */
+struct tw_walk {
+    struct tw_node was;        /* a copy of the node that tw_walk_next has returned, from the moment it did */
+    struct tw_node place, end; /* the rest is private */
+    uint32_t slots_done, times_emptied;
+    int has_end;
+};
 
-/* Calls visit(node, was, arg) for the nodes that are pending, in no particular order, with no lock
- * held; copies at most 32 nodes under one hold of the lock. A node that stays pending throughout, and that
- * no call arms or moves, is visited once; or twice, if the wheel has lowered it meanwhile; or perhaps not at
- * all, if it is periodic and has fired, or an earlier tw_postpone has taken effect meanwhile. `visit` may
- * call anything on the wheel and must return. The walk does not visit nodes that `visit` arms. Returns the
- * number of visits.
- *   -EINVAL  also: visit is null */
-int64_t tw_each(struct tw *w, tw_visitor *visit, void *arg);
+/* Returns the next pending node, in no particular order; NULL at the end, or for an invalid w. Holds no lock
+ * when it returns: another thread may cancel and free the node, so unless your program prevents that, use
+ * only its address and the copy. Between two calls you may do anything to the wheel. A node that stays
+ * pending throughout, and that no call arms or moves, is met once; or twice, if the wheel has lowered it
+ * meanwhile; or perhaps not at all, if it is periodic and has fired, or an earlier tw_postpone has taken
+ * effect meanwhile. The walk does not meet nodes that are armed while it is in their slot. */
+TW_MUST_CHECK struct tw_node *tw_walk_next(struct tw *w, struct tw_walk *walk);
+
+/* Ends a walk before its end. Returns 0.
+ *   -EINVAL  see Conventions */
+int tw_walk_end(struct tw *w, struct tw_walk *walk);
+
+/* Sets the wheel back to tick `now`, for a clock that was set back. Every node stays pending for the
+ * tick that it is due at. Nodes of one tick keep their order; a node that another thread arms for the
+ * same tick before this returns may fire before them. Holds the lock once for as many steps as the
+ * wheel has slots, then in short stretches as tw_advance does. Returns 0.
+ *   -EINVAL  also: `now` is after tw_now(w)
+ *   -EBUSY   the wheel is being advanced, by another thread or by the caller */
+int tw_set_back(struct tw *w, tw_tick now);
 #endif
 
 /* Returns 1 if the node is pending on w, else 0. */
@@ -363,6 +376,12 @@ TW_MUST_CHECK int tw_pending(struct tw *w, const struct tw_node *node);
 
 /* Returns the tick that the node is due at, or TW_NEVER if it is not pending on w. */
 TW_MUST_CHECK tw_tick tw_expiry(struct tw *w, const struct tw_node *node);
+
+#if !TW_SMALL && TW_TICK_BITS != 32
+/* Returns the wheel that a node is, or was last, armed on; NULL if it never was. Takes no lock. The wheel of
+ * a node that a runtime has armed is private to the runtime. */
+TW_MUST_CHECK struct tw *tw_wheel_of(const struct tw_node *node);
+#endif
 
 /* Returns the number of pending nodes; 0 for an invalid w. */
 TW_MUST_CHECK size_t tw_count(struct tw *w);
@@ -377,15 +396,14 @@ TW_MUST_CHECK tw_tick tw_now(struct tw *w);
  * invalid w. */
 TW_MUST_CHECK tw_tick tw_next(struct tw *w);
 
-/* Finds the tick at which the next callback is due. Unlike tw_next it leaves out the wake-ups that
- * look-ahead and postponed nodes need, so that a loop fires something each time that it wakes.
- * Examines at most `looks` nodes with the lock held; with TW_UNBOUNDED, at most those of the first
- * busy slot of each level. Returns 1 and the exact tick in *tick; or 0 and a tick that is not too
- * late, if more nodes had to be examined or a tw_advance left work unfinished. A tree examines one
- * node and always returns 1.
- *   -EINVAL  also: looks is 0, or tick is null
- *   -ENOENT  nothing is pending */
-TW_MUST_CHECK int tw_first_due(struct tw *w, uint32_t looks, tw_tick *tick);
+#if TW_RUNTIME || TW_TREE
+/* Returns a node that fires first: no pending node is due before it. tw_next also counts the wake-ups that
+ * look-ahead and postponed nodes need; a loop that sleeps until tw_expiry(w, tw_first(w, looks)) fires
+ * something each time that it wakes. Examines at most `looks` nodes with the lock held; with TW_UNBOUNDED, at
+ * most those of the first busy slot of each level. NULL if that is not enough, if nothing is pending, if a
+ * tw_advance has left work, or for an invalid w. A tree always finds the node, with one look. */
+TW_MUST_CHECK struct tw_node *tw_first(struct tw *w, uint32_t looks);
+#endif
 
 /* In a callback: returns how many further ticks of this periodic node's grid had passed when it
  * was called. With TW_BURST these fires follow; with TW_COALESCE and TW_DELAY they are skipped.
@@ -409,9 +427,32 @@ TW_MUST_CHECK struct tw_node *tw_running(struct tw *w);
  *   -EBUSY   the wheel is already being advanced, by another thread or by the caller */
 int tw_advance(struct tw *w, tw_tick now, uint32_t budget) TW_LINKED_AS("tw_advance" TW_LAYOUT_NAME);
 
+/* A fire that is the caller's to make. */
+struct tw_fire {
+    struct tw_node *node;
+    tw_callback *fn; /* as given to tw_node_init, like `arg` */
+    void *arg;
+    tw_tick due;      /* the tick that the node was due at */
+    tw_tick overruns; /* as tw_overruns returns it in a callback */
+};
+
+/* Advances the wheel to tick `now`, but hands out the first fire that is due instead of making it, for
+ * a loop that decides itself what runs, when and in which order:
+ *
+ *     while (tw_take(w, now, &fire) == 1)
+ *         fire.fn(fire.node, fire.arg);
+ *
+ * does what tw_advance(w, now, TW_UNBOUNDED) does. For the wheel the callback has already returned:
+ * tw_due, tw_overruns, tw_running and tw_wait know nothing of the fire, and the caller may do anything
+ * in between, throw an exception included. A periodic node is armed again. Returns 1, or 0 if nothing
+ * is due by `now`. One call moves as many nodes as it must, in short holds of the lock.
+ *   -EINVAL  also: `now` is before tw_now(w) or is TW_NEVER, or fire is null; with 32-bit ticks:
+ *            pending work would lag 2^31 ticks
+ *   -EBUSY   the wheel is already being advanced, by another thread or by the caller */
+int tw_take(struct tw *w, tw_tick now, struct tw_fire *fire);
+
 /* Advances the wheel by one tick, for a tick interrupt: tw_advance(w, tw_now(w) + 1,
- * TW_UNBOUNDED). Calls everything that is due; to limit that, use tw_advance. Returns 0, or 1 if a
- * tw_interrupt has left work; then call tw_advance with the tick of tw_now(w).
+ * TW_UNBOUNDED). Calls everything that is due; to limit that, use tw_advance. Returns 0.
  *   -EINVAL  also: with 32-bit ticks, pending work would lag 2^31 ticks
  *   -EBUSY   the wheel is already being advanced, by another thread or by the caller
  *   -ERANGE  tw_now(w) is the last tick */
@@ -422,32 +463,6 @@ int tw_update(struct tw *w) TW_LINKED_AS("tw_update" TW_LAYOUT_NAME);
  * else 0; 0 at once in a tree, where there is none.
  *   -EINVAL  also: budget is 0 */
 int tw_idle(struct tw *w, uint32_t budget);
-
-/* Makes the running tw_advance return 1 after the present callback; if none is running, the next
- * tw_advance that has a callback to call returns 1 instead. May be called from anywhere, signal
- * handlers included. Returns 0.
- *   -EINVAL  see Conventions */
-int tw_interrupt(struct tw *w);
-
-/* Ends this thread's tw_advance after an exception or a longjmp has left a callback. The callback
- * counts as returned; the next tw_advance calls the other callbacks that are due. Call it where
- * the exception is caught or the longjmp arrives, before the wheel is advanced again. Returns 1,
- * or 0 if this thread is in no tw_advance of the wheel.
- *   -EINVAL  see Conventions */
-int tw_abandon(struct tw *w);
-
-/* The three moments at which pthread_atfork calls its handlers. */
-enum tw_fork_moment {
-    TW_FORK_PREPARE, /* take the wheel's lock, so that the child gets a consistent copy */
-    TW_FORK_PARENT,  /* release the lock */
-    TW_FORK_CHILD    /* release the lock and forget the other threads' calls; a tw_advance
-                        that this thread is in returns once its callback has returned */
-};
-
-/* Call this from the handlers of pthread_atfork for a wheel that other threads use. The child then
- * owns a copy of the wheel and of its nodes, all still pending. Returns 0.
- *   -EINVAL  see Conventions; `moment` is unknown */
-int tw_fork(struct tw *w, enum tw_fork_moment moment);
 
 /* Checks all invariants of the wheel and its nodes, calls report(invariant, node, arg) for each
  * broken one, and returns how many there were. `report` may be null. For tests: it holds the lock

@@ -68,15 +68,15 @@ inline void announce_pause([[maybe_unused]] wheel_state &wheel) TW_REQUIRES(whee
 #endif
 }
 
-// True if tw_interrupt or a fork has interrupted the wheel since the last call.
+#if TW_RUNTIME
+// True if tw_core_interrupt or a fork has interrupted the wheel since the last call.
 inline bool take_interruption(wheel_state &wheel) {
-    if (!__atomic_load_n(&wheel.interrupted, has_threads ? __ATOMIC_ACQUIRE : __ATOMIC_RELAXED))
+    if (!__atomic_load_n(&wheel.interrupted, __ATOMIC_ACQUIRE))
         return false;
     __atomic_store_n(&wheel.interrupted, false, __ATOMIC_RELAXED);
     return true;
 }
 
-#if TW_RUNTIME
 // Forgets an interruption that has stopped no advance. Uses an exchange, so that the caller then reads
 // nothing older than the interruption.
 inline void forget_interruption(wheel_state &wheel) {
@@ -100,9 +100,9 @@ TW_INLINE_IF_SMALL inline bool catch_up(Wheel &wheel, work_budget &budget) TW_YI
             return false;
         if (next == next_step::move) {
             budget.spend(wheel.move_some(budget.at_once()));
-        } else if (can_be_interrupted && take_interruption(wheel)) {
-            return false;
 #if TW_RUNTIME
+        } else if (take_interruption(wheel)) {
+            return false;
         } else if (next == next_step::fire_record) {
             wheel.call_owner(&wheel.take_due_record());
             has_fired = true;
@@ -140,25 +140,53 @@ TW_INLINE_IF_SMALL inline void take_share(Wheel &wheel, std::uint32_t left) TW_Y
         wheel.end_share();
 }
 
-// Advances a wheel to a tick for which it is not quiet. Only one thread advances at a time. Meanwhile other
-// threads arm and cancel whenever it releases the lock.
+// Begins to advance a wheel to a tick for which it is not quiet. Only one thread advances at a time;
+// meanwhile other threads arm and cancel whenever it releases the lock. Returns 0 or the error of the call.
 template <class Wheel>
-TW_ONE_COPY int advance_with_work(tw *w, std::uint32_t budget, tick now) TW_RELEASE(wheels_lock) {
-    Wheel &wheel = wheel_in<Wheel>(w);
+TW_INLINE_ALWAYS inline int begin_advance(Wheel &wheel, tick now) TW_REQUIRES(wheels_lock) {
     if (wheel.advancing)
-        return leave(w, -ebusy);
+        return -ebusy;
     if (has_validation && !wheel.can_go_to(now))
-        return leave(w, -einval);
+        return -einval;
     wheel.begin_advance(now);
     wheel.advancing = true;
     if constexpr (has_threads)
         wheel.advancer = tw_port_self();
+    return 0;
+}
+
+template <class Wheel>
+TW_ONE_COPY int advance_with_work(tw *w, std::uint32_t budget, tick now) TW_RELEASE(wheels_lock) {
+    Wheel &wheel = wheel_in<Wheel>(w);
+    if (const int error = begin_advance(wheel, now); error != 0)
+        return leave(w, error);
     work_budget left(wheel, budget);
     const bool all_done = catch_up(wheel, left);
     if (all_done)
         take_share(wheel, left.left);
     wheel.advancing = false;
     return leave(w, all_done ? 0 : 1);
+}
+
+// The same for tw_take: stops at the first fire, which the caller makes. To the wheel the node's callback has
+// returned at once.
+template <class Wheel>
+TW_ONE_COPY int take_with_work(tw *w, tick now, tw_fire &taken) TW_RELEASE(wheels_lock) {
+    Wheel &wheel = wheel_in<Wheel>(w);
+    if (const int error = begin_advance(wheel, now); error != 0)
+        return leave(w, error);
+    next_step next = next_step::none;
+    for (work_budget moves(wheel, TW_UNBOUNDED); (next = wheel.look()) == next_step::move;)
+        moves.spend(wheel.move_some(moves.at_once()));
+    if (next == next_step::none) {
+        take_share(wheel, TW_UNBOUNDED);
+    } else {
+        tw_node &node = wheel.take_due();
+        taken = {&node, node.fn, node.arg, wheel.due, wheel.overruns};
+        end_callback(wheel);
+    }
+    wheel.advancing = false;
+    return leave(w, next == next_step::none ? 0 : 1);
 }
 
 }  // namespace

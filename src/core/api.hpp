@@ -99,10 +99,6 @@ template <class Wheel> struct api {
                      wheel.choose(&first, slack) ? change<Wheel>::arm_node_at(wheel, *node, first) : -erange);
     }
 
-    static tick choose(tw *w, tick first, tick slack) {
-        return choose_from(w, &first, slack) == 0 ? first : never;
-    }
-
     // Takes `missed` by reference, because a caller in C may pass a value that is no enumerator; see
     // is_at_most.
     static int arm_every(tw *w, tw_node *node, tick first, tick period, const tw_missed &missed,
@@ -151,7 +147,11 @@ template <class Wheel> struct api {
     static int move(tw *w, tw_node *node, tick to) {
         return call<Wheel, change<Wheel>::move_node>(w, node, to);
     }
-    static int cancel(tw *w, tw_node *node) { return call<Wheel, change<Wheel>::cancel_node>(w, node); }
+    static int cancel(tw *w, tw_node *node) {
+        if (TW_RUNTIME != 0 && unlikely(w == nullptr))
+            return cancel_on_its_wheel(node);
+        return call<Wheel, change<Wheel>::cancel_node>(w, node);
+    }
     static int retire(tw *w, tw_node *node) { return call<Wheel, change<Wheel>::retire_node>(w, node); }
 
 #if TW_RUNTIME
@@ -185,9 +185,101 @@ template <class Wheel> struct api {
         return leave(w, 0);
     }
 
+    // --- walking, and time that goes back ------------------------------------------------
+
+#if TW_RUNTIME
+    static tw_node *walk_next(tw *w, tw_walk *at) {
+        if (at == nullptr || !usable(w))
+            return nullptr;
+        Wheel &wheel = wheel_in<Wheel>(w);
+        walk<typename Wheel::shape> way(wheel, *at);
+        tw_node *met = nullptr;
+        while (met == nullptr && !way.is_over()) {
+            lock(wheel);
+            finish_shift(wheel);
+            met = way.next();
+            unlock(wheel);
+        }
+        return met;
+    }
+
+    static int walk_end(tw *w, tw_walk *at) {
+        if (at == nullptr)
+            return -einval;
+        if (const int error = enter(w); error != 0)
+            return error;
+        walk<typename Wheel::shape>(wheel_of(w), *at).end();
+        return leave(w, 0);
+    }
+
+    // All nodes leave their slots, as for a shift, and are placed again from the earlier tick on.
+    static int set_back(tw *w, tick now) {
+        if (const int error = enter(w); error != 0)
+            return error;
+        Wheel &wheel = wheel_of(w);
+        if (wheel.advancing)
+            return leave(w, -ebusy);
+        if (now > wheel.now)
+            return leave(w, -einval);
+        finish_shift(wheel);  // another thread may have begun one
+        wheel.begin_shift(0);
+        wheel.go_back_to(now);
+        finish_shift(wheel);
+        return leave(w, 0);
+    }
+#endif
+
     // --- for the runtime only ------------------------------------------------------------
 
 #if TW_RUNTIME
+    static tick core_choose(tw *w, tick first, tick slack) {
+        if (enter(w) != 0)
+            return never;
+        const bool is_chosen = wheel_of(w).choose(&first, slack);
+        leave(w, 0);
+        return is_chosen ? first : never;
+    }
+
+    static int core_interrupt(tw *w) {
+        if (!usable(w))
+            return -einval;
+        __atomic_store_n(&state_in(w).interrupted, true, __ATOMIC_RELEASE);
+        return 0;
+    }
+
+    // A callback runs between two steps of an advance, so the rest of the wheel is valid.
+    static int core_abandon(tw *w) {
+        if (const int error = enter(w); error != 0)
+            return error;
+        wheel_state &wheel = state_in(w);
+        if (has_threads && wheel.advancer != tw_port_self())
+            return leave(w, 0);
+        const int was_advancing = wheel.advancing ? 1 : 0;
+        wheel.advancing = false;
+        if (wheel.fires_record)
+            wheel_of(w).call_owner(nullptr);
+        end_callback(wheel);
+        return leave(w, was_advancing);
+    }
+
+    // Unchecked: one call takes the lock, and a later call releases it.
+    static int core_fork(tw *w, const tw_core_fork_moment &moment) TW_UNCHECKED_LOCKING {
+        if (!usable(w) || !is_at_most(moment, TW_CORE_FORK_CHILD))
+            return -einval;
+        if constexpr (has_threads) {
+            Wheel &wheel = wheel_of(w);
+            if (moment == TW_CORE_FORK_CHILD)
+                become_child(wheel);
+            else if (guard_of(wheel) != &wheel.lock)
+                return 0;  // the call for the wheel that has the lock takes and releases it
+            else if (moment == TW_CORE_FORK_PREPARE)
+                lock(wheel);
+            else
+                unlock(wheel);
+        }
+        return 0;
+    }
+
     static std::uint64_t core_cancelled(tw *w, unsigned label) {
         if (label >= TW_LABELS || enter(w) != 0)
             return 0;
@@ -202,24 +294,6 @@ template <class Wheel> struct api {
         state_in(w).caller = caller;
         state_in(w).caller_arg = arg;
         return leave(w, 0);
-    }
-
-    static std::int64_t each(tw *w, tw_visitor *visit, void *arg) {
-        if (visit == nullptr || !usable(w))
-            return -einval;
-        Wheel &wheel = wheel_in<Wheel>(w);
-        walk<typename Wheel::shape> way(wheel);
-        std::int64_t visits = 0;
-        while (!way.is_over()) {
-            lock(wheel);
-            finish_shift(wheel);
-            const unsigned count = way.copy();
-            unlock(wheel);
-            for (unsigned i = 0; i < count; ++i)
-                visit(way.met(i).node, &way.met(i).was, arg);
-            visits += count;
-        }
-        return visits;
     }
 #endif
 
@@ -263,26 +337,22 @@ template <class Wheel> struct api {
     }
 
     static tick next(tw *w) {
-        if constexpr (nodes_move) {
-            if (enter(w) != 0)
-                return never;
-            const tick next = wheel_of(w).next();
-            unlock(wheel_of(w));
-            return next;
-        } else {  // only fires need attention, and a tree knows the earliest
-            tick next = never;
-            return first_due(w, 1, &next) < 0 ? never : as_answer(next);
-        }
+        if (enter(w) != 0)
+            return never;
+        const tick next = wheel_of(w).next();
+        unlock(wheel_of(w));
+        return next;
     }
 
-    static int first_due(tw *w, std::uint32_t looks, tick *at) {
-        if (has_validation && (looks == 0 || at == nullptr))
-            return -einval;
-        int result = enter(w);
-        if (result == 0)
-            result = leave(w, wheel_of(w).first_due(looks, at));
-        return result;
+#if TW_RUNTIME || TW_TREE
+    static tw_node *first(tw *w, std::uint32_t looks) {
+        if (enter(w) != 0)
+            return nullptr;
+        tw_node *const node = wheel_of(w).first(looks);
+        unlock(wheel_of(w));
+        return node;
     }
+#endif
 
     // --- advancing -----------------------------------------------------------------------
 
@@ -292,6 +362,18 @@ template <class Wheel> struct api {
         if (const int error = enter(w); error != 0)
             return error;
         return advance_entered(w, now, budget);
+    }
+
+    static int take(tw *w, tick now, tw_fire *fire) {
+        if (has_validation && (!is_tick(now) || fire == nullptr))
+            return -einval;
+        if (const int error = enter(w); error != 0)
+            return error;
+        TW_CHECKS(some(w));
+        Wheel &wheel = wheel_of(w);
+        if (!before(now, wheel.now) && wheel.pass_quietly(now))
+            return leave(w, 0);
+        return take_with_work<Wheel>(w, now, *fire);
     }
 
     static int update(tw *w) {
@@ -315,48 +397,6 @@ template <class Wheel> struct api {
         return leave(w, look_ahead(wheel_of(w), budget) ? 0 : 1);
     }
 
-    static int interrupt(tw *w) {
-        if (!usable(w))
-            return -einval;
-        __atomic_store_n(&state_in(w).interrupted, true, __ATOMIC_RELEASE);
-        return 0;
-    }
-
-    // A callback runs between two steps of an advance, so the rest of the wheel is valid.
-    static int abandon(tw *w) {
-        if (const int error = enter(w); error != 0)
-            return error;
-        wheel_state &wheel = state_in(w);
-        if (has_threads && wheel.advancer != tw_port_self())
-            return leave(w, 0);
-        const int was_advancing = wheel.advancing ? 1 : 0;
-        wheel.advancing = false;
-#if TW_RUNTIME
-        if (wheel.fires_record)
-            wheel_of(w).call_owner(nullptr);
-#endif
-        end_callback(wheel);
-        return leave(w, was_advancing);
-    }
-
-    // Unchecked: one call takes the lock, and a later call releases it.
-    static int fork(tw *w, const tw_fork_moment &moment) TW_UNCHECKED_LOCKING {
-        if (!usable(w) || !is_at_most(moment, TW_FORK_CHILD))
-            return -einval;
-        if constexpr (has_threads) {
-            Wheel &wheel = wheel_of(w);
-            if (moment == TW_FORK_CHILD)
-                become_child(wheel);
-            else if (guard_of(wheel) != &wheel.lock)
-                return 0;  // the call for the wheel that has the lock takes and releases it
-            else if (moment == TW_FORK_PREPARE)
-                lock(wheel);
-            else
-                unlock(wheel);
-        }
-        return 0;
-    }
-
     static int check(tw *w, tw_report *report, void *arg) {
         if (const int error = enter(w); error != 0)
             return error;
@@ -364,6 +404,14 @@ template <class Wheel> struct api {
     }
 
   private:
+    // A node that was never armed names no wheel, and is idle.
+    TW_APART_IF_FAST static int cancel_on_its_wheel(tw_node *node) {
+        if (node == nullptr)
+            return -einval;
+        tw *const w = core::wheel_of(*node);
+        return w == nullptr ? 0 : call_locked<Wheel, change<Wheel>::cancel_node>(w, node, 0);
+    }
+
     TW_INLINE_ALWAYS static int advance_entered(tw *w, tick now, std::uint32_t budget)
         TW_RELEASE(wheels_lock) {
         TW_CHECKS(some(w));
@@ -372,14 +420,6 @@ template <class Wheel> struct api {
         if (nodes_move && !before(now, wheel.now) && wheel.pass_quietly(now))
             return leave(w, 0);
         return core::advance_with_work<Wheel>(w, budget, now);
-    }
-
-    // Replaces *first by the tick to arm for in the window [*first, *first + slack].
-    TW_ONE_COPY static int choose_from(tw *w, tick *first, tick slack) {
-        int result = enter(w);
-        if (result == 0)
-            result = leave(w, wheel_of(w).choose(first, slack) ? 0 : -erange);
-        return result;
     }
 };
 

@@ -90,8 +90,9 @@ TW_INLINE_IF_SMALL inline int check_armable(const tw_node &node) {
 
 inline void set_wheel([[maybe_unused]] tw_node &node, [[maybe_unused]] const wheel_state &wheel) {
 #if TW_TICK_BITS != 32
-    if (has_owner_check)
-        node.wheel = reinterpret_cast<std::uintptr_t>(&wheel) + mark_of(node);
+    if (has_owner_check)  // atomic, because tw_wheel_of reads it without the lock
+        __atomic_store_n(&node.wheel, reinterpret_cast<std::uintptr_t>(&wheel) + mark_of(node),
+                         __ATOMIC_RELAXED);
 #endif
 }
 

@@ -47,8 +47,6 @@ TW_API int tw_arm_within(tw *w, tw_node *node, tw_tick tick, tw_tick slack) {
     TW_NOTE_CALLER;
     return library::arm_within(w, node, tick, slack);
 }
-
-TW_API tw_tick tw_choose(tw *w, tw_tick tick, tw_tick slack) { return library::choose(w, tick, slack); }
 #endif
 
 TW_API int tw_arm_every(tw *w, tw_node *node, tw_tick first, tw_tick period, tw_missed missed,
@@ -84,7 +82,9 @@ TW_API int tw_cancel_all(tw *w, tw_callback *each, void *arg) { return library::
 #endif
 
 #if TW_RUNTIME
-TW_API int64_t tw_each(tw *w, tw_visitor *visit, void *arg) { return library::each(w, visit, arg); }
+TW_API tw_node *tw_walk_next(tw *w, tw_walk *walk) { return library::walk_next(w, walk); }
+TW_API int tw_walk_end(tw *w, tw_walk *walk) { return library::walk_end(w, walk); }
+TW_API int tw_set_back(tw *w, tw_tick now) { return library::set_back(w, now); }
 #endif
 
 TW_API int tw_pending(tw *w, const tw_node *node) {
@@ -97,10 +97,16 @@ TW_API tw_tick tw_expiry(tw *w, const tw_node *node) {
     return library::expiry(w, node);
 }
 
+#if !TW_SMALL && TW_TICK_BITS != 32
+TW_API tw *tw_wheel_of(const tw_node *node) { return node == nullptr ? nullptr : wheel_of(*node); }
+#endif
+
 TW_API size_t tw_count(tw *w) { return library::count(w); }
 TW_API tw_tick tw_now(tw *w) { return library::now(w); }
 TW_API tw_tick tw_next(tw *w) { return library::next(w); }
-TW_API int tw_first_due(tw *w, uint32_t looks, tw_tick *tick) { return library::first_due(w, looks, tick); }
+#if TW_RUNTIME || TW_TREE
+TW_API tw_node *tw_first(tw *w, uint32_t looks) { return library::first(w, looks); }
+#endif
 TW_API tw_tick tw_due(tw *w) { return library::due(w); }
 TW_API tw_node *tw_running(tw *w) { return library::running(w); }
 #if !TW_SMALL
@@ -108,13 +114,11 @@ TW_API tw_tick tw_overruns(tw *w) { return library::overruns(w); }
 #endif
 
 TW_API int tw_advance(tw *w, tw_tick now, uint32_t budget) { return library::advance(w, now, budget); }
+#if !TW_SMALL
+TW_API int tw_take(tw *w, tw_tick now, tw_fire *fire) { return library::take(w, now, fire); }
+#endif
 TW_API int tw_update(tw *w) { return library::update(w); }
 TW_API int tw_idle(tw *w, uint32_t budget) { return library::idle(w, budget); }
-#if !TW_SMALL
-TW_API int tw_interrupt(tw *w) { return library::interrupt(w); }
-#endif
-TW_API int tw_abandon(tw *w) { return library::abandon(w); }
-TW_API int tw_fork(tw *w, tw_fork_moment moment) { return library::fork(w, moment); }
 TW_API int tw_check(tw *w, tw_report *report, void *arg) { return library::check(w, report, arg); }
 
 TW_API size_t tw_node_size(void) { return sizeof(tw_node); }
@@ -133,13 +137,17 @@ int tw_core_arm_grid(tw *w, tw_node *node, const tw_core_grid *grid) {
     return library::core_arm_grid(w, node, grid);
 }
 int tw_core_label(tw_node *node, unsigned label) { return give_label(node, label); }
+tw_tick tw_core_choose(tw *w, tw_tick tick, tw_tick slack) { return library::core_choose(w, tick, slack); }
 uint64_t tw_core_cancelled(tw *w, unsigned label) { return library::core_cancelled(w, label); }
 int tw_core_set_caller(tw *w, tw_core_caller *caller, void *arg) {
     return library::core_set_caller(w, caller, arg);
 }
+int tw_core_interrupt(tw *w) { return library::core_interrupt(w); }
+int tw_core_abandon(tw *w) { return library::core_abandon(w); }
 int tw_core_is_in_callback(tw *w) { return state_in(w).is_in_callback() ? 1 : 0; }
 void tw_core_forget_interruption(tw *w) { forget_interruption(state_in(w)); }
 void tw_core_share_lock(tw *w, tw *with) { share_lock(w, with); }
+int tw_core_fork(tw *w, tw_core_fork_moment moment) { return library::core_fork(w, moment); }
 int tw_core_shift(tw *w, tw_tick by) { return library::core_shift(w, by); }
 
 // --- records.hpp ---

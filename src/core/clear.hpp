@@ -49,6 +49,7 @@ TW_INLINE_IF_SMALL inline void clear(Wheel &wheel, tw_callback *each, void *arg)
     wheel.end_clear(own);
 }
 
+#if TW_RUNTIME
 // P13, in the child of a fork: only the calling thread exists.
 //
 // The clears, advances and walks of other threads never continue. The child forgets the other threads'
@@ -57,21 +58,18 @@ TW_INLINE_IF_SMALL inline void clear(Wheel &wheel, tw_callback *each, void *arg)
 // the fork, but interrupted, because the next timers belong to the parent. We initialise the lock again,
 // because its word may count waiters that do not exist here.
 template <class Wheel> void become_child(Wheel &wheel) TW_REQUIRES(wheels_lock) {
-#if TW_RUNTIME
     wheel.drop_places();
-#endif
     wheel.abandon_clears(tw_port_self());
     wheel.waiters = 0;
     if (wheel.advancing && wheel.advancer != tw_port_self()) {
         wheel.advancing = false;
         wheel.running = nullptr;
-#if TW_RUNTIME
         wheel.fires_record = false;
-#endif
     }
     wheel.interrupted = wheel.advancing;
     tw_port_lock_init(&wheel.lock);
 }
+#endif
 
 }  // namespace
 }  // namespace tickwheel::core

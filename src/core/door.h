@@ -1,5 +1,5 @@
 /* core/door.h - the functions of a wheel, in addition to tw.h, for the layers above the core. The library
- * hides them from programs. src/timers also uses records.hpp.
+ * hides them from programs. A library without the runtime has none of them. src/timers also uses records.hpp.
  *
  * Conventions are those of tw.h. This header is C because the tests of the core are written in C.
  */
@@ -7,8 +7,6 @@
 #define TICKWHEEL_CORE_DOOR_H
 
 #include <tickwheel/tw.h>
-
-#if TW_RUNTIME
 
 #ifdef __cplusplus
 extern "C" {
@@ -36,8 +34,14 @@ struct tw_core_grid {
  *   -EINVAL  also: a field is out of range, or `parts` differs from the wheel's earlier grids */
 int tw_core_arm_grid(struct tw *w, struct tw_node *node, const struct tw_core_grid *grid);
 
-/* Gives an idle node a label, a number below TW_LABELS that it keeps until tw_node_init. A wheel uses labels
- * only to count. Returns 0. -EINVAL  also: the label is TW_LABELS or more -EBUSY   the node is pending */
+/* Returns the tick in [tick, tick + slack] that tw_arm_within would choose now, or TW_NEVER if it would
+ * return an error. */
+TW_MUST_CHECK tw_tick tw_core_choose(struct tw *w, tw_tick tick, tw_tick slack);
+
+/* Gives an idle node a label, a number below TW_LABELS that it keeps until tw_node_init. A wheel uses
+ * labels only to count. Returns 0.
+ *   -EINVAL  also: the label is TW_LABELS or more
+ *   -EBUSY   the node is pending */
 int tw_core_label(struct tw_node *node, unsigned label);
 
 /* Returns the number of fires of nodes with this label that tw_cancel and tw_retire have prevented on
@@ -66,10 +70,20 @@ typedef void tw_core_caller(const struct tw_core_fire *fire, void *arg);
  * the wheel makes them itself. Call it before you use the wheel. Returns 0. */
 int tw_core_set_caller(struct tw *w, tw_core_caller *caller, void *arg);
 
+/* Makes the running tw_advance return 1 after the present callback; if none is running, the next tw_advance
+ * that has a callback to call returns 1 instead. May be called from anywhere, signal handlers included. */
+int tw_core_interrupt(struct tw *w);
+
+/* Ends this thread's tw_advance after an exception or a longjmp has left a callback. The callback counts as
+ * returned; the next tw_advance calls the other callbacks that are due. Call it before the wheel is advanced
+ * again. Returns 1, or 0 if this thread is in no tw_advance of the wheel. */
+int tw_core_abandon(struct tw *w);
+
 /* True while a callback of a node or a record runs. For the thread that advances; takes no lock. */
 int tw_core_is_in_callback(struct tw *w);
 
-/* Forgets a tw_interrupt that has not interrupted an advance. For the thread that advances; takes no lock. */
+/* Forgets a tw_core_interrupt that has not interrupted an advance. For the thread that advances; takes no
+ * lock. */
 void tw_core_forget_interruption(struct tw *w);
 
 /* --- the wheel ---------------------------------------------------------------------------- */
@@ -86,10 +100,20 @@ void tw_core_share_lock(struct tw *w, struct tw *with);
  * tw_advance does. Returns 0. */
 int tw_core_shift(struct tw *w, tw_tick by);
 
+/* The three moments at which pthread_atfork calls its handlers. */
+enum tw_core_fork_moment {
+    TW_CORE_FORK_PREPARE, /* take the wheel's lock, so that the child gets a consistent copy */
+    TW_CORE_FORK_PARENT,  /* release the lock */
+    TW_CORE_FORK_CHILD /* release the lock and forget the other threads' calls; a tw_advance that this thread
+                          is in returns once its callback has returned */
+};
+
+/* For the handlers of pthread_atfork, on a wheel that other threads use. The child then owns a copy of the
+ * wheel and of its nodes, all still pending. Returns 0. */
+int tw_core_fork(struct tw *w, enum tw_core_fork_moment moment);
+
 #ifdef __cplusplus
 }
-#endif
-
 #endif
 
 #endif

@@ -16,6 +16,5 @@ inline constexpr bool has_threads = true;
 inline constexpr bool is_small = TW_SMALL != 0;
 inline constexpr bool has_validation = TW_VALIDATION != 0;
 inline constexpr bool has_owner_check = !is_small && TW_TICK_BITS != 32;  // short nodes name no wheel
-inline constexpr bool can_be_interrupted = !is_small || has_threads;      // threads: by a fork
 
 }  // namespace tickwheel::core

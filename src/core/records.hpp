@@ -15,8 +15,8 @@
 namespace tickwheel::core {
 
 // The thread that advances a wheel calls this for each due record, which it has just taken off the wheel, or
-// with null after an exception has ended the last fire (tw_abandon). `present` is the wheel's tick less the
-// offset, as in timing::due. The wheel holds the lock; the function may release it and take it again.
+// with null after an exception has ended the last fire (tw_core_abandon). `present` is the wheel's tick less
+// the offset, as in timing::due. The wheel holds the lock; the function may release it and take it again.
 using record_caller = void(timing *due, tick present, void *arg);
 
 // --- setup: no lock held -------------------------------------------------------------------
@@ -63,7 +63,7 @@ void arm_record(tw *w, timing &record, tick due) TW_REQUIRES(wheels_lock);
 void move_record(tw *w, timing &record, tick due) TW_REQUIRES(wheels_lock);
 void disarm_record(tw *w, timing &record) TW_REQUIRES(wheels_lock);
 
-// tw_choose for a window that ends at `last`.
+// tw_core_choose for a window that ends at `last`.
 tick choose_tick(tw *w, tick first, tick last) TW_REQUIRES(wheels_lock);
 
 // Counts prevented fires of this label, for tw_core_cancelled.

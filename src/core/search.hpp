@@ -24,8 +24,11 @@ template <class Shape> class search {
     // were postponed, or it has entries of records, its opening counts.
     void for_opening() { for_opening_ = true; }
 
-    // True if the result is the exact tick of a timer.
-    bool is_exact() const { return is_exact_; }
+#if TW_RUNTIME
+    // Of a search that is over: the node whose tick is the result. Null if there is none, or if the search
+    // might have found an earlier one with more looks.
+    tw_node *first() const { return is_exact_ ? first_ : nullptr; }
+#endif
 
     // Searches the slots behind the cursor's, from the lowest level up, and returns the distance to the
     // earliest tick, at most `limit`. Slots of one level open in order, and the slots of a higher level open
@@ -59,19 +62,20 @@ template <class Shape> class search {
         const tw_link &ring = at_.slots.rings[slot];
         for (const tw_link *last = &ring; last->next != &ring && best_ > opening;) {
             if (looks_ == 0) {
-                is_exact_ = false;
+                note_unseen();
                 consider(attention(slot, opening));
                 return;
             }
-            last = &behind(*last);
-            if (is_place(node_of(*last)) || is_seam(node_of(*last)))
+            tw_node &node = node_of(behind(*last));
+            last = &node.link;
+            if (is_place(node) || is_seam(node))
                 continue;
             --looks_;
-            const tick due_in = at_.distance_to(node_of(*last).expiry);
+            const tick due_in = at_.distance_to(node.expiry);
             const bool opens_first = has_room && for_opening_ &&
                                      !Shape::is_same_stretch((at_.cursor + due_in) ^ (at_.cursor + opening),
                                                              Shape::level_with(slot), slot);
-            consider(opens_first ? opening : due_in);
+            consider(opens_first ? opening : due_in, &node);
         }
     }
 
@@ -84,7 +88,7 @@ template <class Shape> class search {
             return;
         look_into_log(logs, logs.late[slot], slot, opening);
         if (slot == logs.queue_slot && !logs.queue.is_empty()) {  // nearly all of its entries are due
-            is_exact_ = false;
+            note_unseen();
             consider(opening);
         }
     }
@@ -97,7 +101,7 @@ template <class Shape> class search {
                 if (e.is_seam())
                     continue;
                 if (looks_ == 0 || for_opening_) {
-                    is_exact_ = false;
+                    note_unseen();
                     consider(attention(slot, opening));
                     return;
                 }
@@ -122,7 +126,20 @@ template <class Shape> class search {
         }
     }
 
-    void consider(tick distance) { best_ = smaller(best_, distance); }
+    void consider(tick distance, [[maybe_unused]] tw_node *node = nullptr) {
+#if TW_RUNTIME
+        if (distance < best_)
+            first_ = node;
+#endif
+        best_ = smaller(best_, distance);
+    }
+
+    // The search has not looked at all timers that may be earlier than the best tick.
+    void note_unseen() {
+#if TW_RUNTIME
+        is_exact_ = false;
+#endif
+    }
 
     // The distance to the tick at which a slot needs work: look-ahead into it begins, or it opens.
     tick attention(unsigned slot, tick opening) const {
@@ -134,10 +151,13 @@ template <class Shape> class search {
     }
 
     tick best_;
+#if TW_RUNTIME
+    tw_node *first_ = nullptr;  // the node that is due at the best tick; null if no node is
+    bool is_exact_ = true;
+#endif
     const placement<Shape> &at_;
     std::uint32_t looks_;
     digits near_lead_;
-    bool is_exact_ = true;
     bool for_opening_ = false;
 };
 

@@ -42,6 +42,16 @@ template <class Shape> class slot_engine : public lowering<Shape> {
     // Moves all three ticks to t. REQUIRES: there is nothing to do up to t
     void go_to(tick t) { now = cursor = origin = t; }
 
+#if TW_RUNTIME
+    // Moves to an earlier tick. A cursor that lags behind that tick stays, so that timers between the two
+    // fire in the order of their ticks (P3). REQUIRES: all slots are empty
+    void go_back_to(tick t) {
+        now = t;
+        cursor = origin = smaller(cursor, t);
+        open_level = 0;
+    }
+#endif
+
     std::size_t timers() const { return nodes() + slots.records.armed(); }
 
     // --- clearing: all nodes leave their slots at once, and the wheel one by one -----------
@@ -73,6 +83,7 @@ template <class Shape> class slot_engine : public lowering<Shape> {
 
     const clearing *first_clearing() const { return under_way.first(); }
 
+#if TW_RUNTIME
     // Forgets the clears of all threads but this one, the only thread in a forked child. If no clear remains,
     // the nodes that have not left go back to their slots, behind all others of their ticks (P3). REQUIRES:
     // there are no places of walks (drop_places)
@@ -89,7 +100,6 @@ template <class Shape> class slot_engine : public lowering<Shape> {
         }
     }
 
-#if TW_RUNTIME
     // --- walking: see walk.hpp --------------------------------------------------------
 
     // Takes out the places of all walks.
@@ -147,7 +157,7 @@ template <class Shape> class slot_engine : public lowering<Shape> {
 
     // Goes to the next slot or moves some timers, in at most `most` steps. Returns their number.
     // REQUIRES: look() has just returned next_step::move
-    std::uint32_t move_some(std::uint32_t most) {
+    TW_INLINE_IF_SMALL std::uint32_t move_some(std::uint32_t most) {
         if (shift_one())
             return 1;
         if (open_level != 0)
@@ -220,18 +230,18 @@ template <class Shape> class slot_engine : public lowering<Shape> {
         return t;
     }
 
-    // Finds the tick of the earliest fire; see tw_first_due.
-    int first_due(std::uint32_t looks, tick *at) const {
-        if (timers() == 0)
-            return -enoent;
-        *at = now;
+#if TW_RUNTIME
+    // A node that fires first. Null if nothing is pending, if the search for it needs more looks, or if an
+    // advance has left work.
+    tw_node *first(std::uint32_t looks) const {
         if (is_shifting() || open_level != 0 || cursor != now)
-            return 0;
+            return nullptr;
         search<Shape> fires(*this, looks, 0);
         fires.look_into(Shape::slot(0, here()), 0);
-        *at += fires.run();
-        return fires.is_exact() ? 1 : 0;
+        fires.run();
+        return fires.first();
     }
+#endif
 
     // The cheapest tick in [first, last] for a timer that may fire at any of them: a tick in the running
     // block at which timers fire anyway, unless the wheel is emptying slots; otherwise the tick whose timers

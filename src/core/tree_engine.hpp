@@ -158,13 +158,13 @@ class tree_engine : public wheel_state {
 
     // --- the next tick -------------------------------------------------------------------------
 
-    // Finds the tick of the earliest fire, always exactly; see tw_first_due.
-    int first_due([[maybe_unused]] std::uint32_t looks, tick *at) const {
-        if (top_ == nullptr)
-            return -enoent;
-        *at = before(now, top_->key) ? top_->key : now;
-        return 1;
+    // The earliest tick that needs attention; `never` if nothing is pending.
+    tick next() const {
+        return top_ == nullptr ? never : as_answer(before(now, top_->key) ? top_->key : now);
     }
+
+    // A node that fires first; null if nothing is pending.
+    tw_node *first([[maybe_unused]] std::uint32_t looks) const { return top_; }
 
     // The cheapest tick in [first, last] for a node that may fire at any of them: the earliest tick at which
     // a node fires anyway, if it is in the range; otherwise the roundest, which other nodes choose, too.
@@ -196,19 +196,6 @@ class tree_engine : public wheel_state {
 
     const clearing *first_clearing() const { return under_way_.first(); }
 
-    // Forgets the clears of all threads but this one, the only thread in a forked child. The nodes that the
-    // other clears have not handed out are pending as before: first the nodes of the oldest clear, and so on,
-    // then the nodes armed since, all in the order of arming (P3).
-    void abandon_clears(std::uintptr_t thread) {
-        clearing since = {nullptr, 0, nullptr, nullptr};  // of no thread
-        clearing *oldest = oldest_of_others(thread);
-        if (oldest != nullptr)
-            begin_clear(since);
-        for (; oldest != nullptr; oldest = oldest_of_others(thread))
-            place_again(*oldest->top);
-        under_way_.keep(thread);
-    }
-
   private:
     friend class tree_checker;
     friend struct test_access;
@@ -221,15 +208,6 @@ class tree_engine : public wheel_state {
     static tw_node **way_on(tw_node &from, const tw_node &node, tick bit) {
         tw_node **const left = from.child;
         return (node.key & bit) != 0 ? left + 1 : left;
-    }
-
-    // The oldest clear of another thread that holds nodes; null if there is none.
-    clearing *oldest_of_others(std::uintptr_t thread) const {
-        clearing *oldest = nullptr;
-        for (clearing *each = under_way_.first(); each != nullptr; each = each->next)
-            if (each->thread != thread && each->top != nullptr)
-                oldest = each;
-        return oldest;
     }
 
     // True if the right node must go up, because it is the only one or the earlier one.
@@ -256,11 +234,6 @@ class tree_engine : public wheel_state {
     }
 
     TW_INLINE_IF_SMALL bool is_due_by(tick t) const { return top_ != nullptr && !before(t, top_->key); }
-
-    void place_again(tw_node &node) {
-        take(node);
-        place(node);
-    }
 
     tick cursor_;
     tw_node *top_;  // the earliest; null: there is none

@@ -158,7 +158,7 @@ template <class Engine> class wheel : public Engine {
     // Takes out the due node, and makes it the running one. Arms a periodic node again before its callback
     // runs, so that the callback may cancel, move or free it (P7). REQUIRES: look() has just said that a node
     // fires
-    tw_node &take_due() {
+    TW_INLINE_IF_SMALL tw_node &take_due() {
         tw_node &node = this->due_node();
         TW_CHECKS(kept(&node));
         TW_ASSERT_OF(node, is_pending(node));

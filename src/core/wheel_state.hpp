@@ -44,6 +44,16 @@ inline bool names(const tw_node &node, const tw *w) {
     return names(node, reinterpret_cast<std::uintptr_t>(w));
 }
 
+// The wheel that a node is, or was last, armed on; null if it never was. REQUIRES: has_owner_check
+inline tw *wheel_of([[maybe_unused]] const tw_node &node) {
+#if TW_TICK_BITS != 32
+    const std::uintptr_t wheel = __atomic_load_n(&node.wheel, __ATOMIC_RELAXED);
+    return wheel == 0 ? nullptr : reinterpret_cast<tw *>(wheel - mark_of(node));
+#else
+    return nullptr;
+#endif
+}
+
 // An observed wheel is locked, and reports that to a race detector; see tw_port_is_observed.
 enum class locking : std::uint8_t { unlocked, locked, observed };
 
@@ -52,13 +62,13 @@ struct wheel_sharing {
     std::uintptr_t self;  // distinguishes a wheel from uninitialised or copied memory; see self_of
     locking how;          // never changes after tw_init, so read without the lock
     bool advancing;
-    bool interrupted;         // atomic: set without the lock, from signal handlers too
+#if TW_RUNTIME
+    bool interrupted;  // atomic: set without the lock, from signal handlers too
+#endif
     std::uintptr_t advancer;  // the thread that advances, while `advancing`
 #if TW_RUNTIME
     tw_core_caller *caller;  // makes the fires; null: the wheel itself does
     void *caller_arg;
-#endif
-#if TW_RUNTIME
     std::uint32_t *guard;  // the lock: its own or another wheel's; see share_lock
 #endif
     std::uint32_t lock;         // the port's

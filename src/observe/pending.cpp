@@ -16,7 +16,6 @@ struct pending_walk {
     tw_runtime &rt;
     tw_pending_visitor *visit;
     void *arg;
-    const runtime::timeline *line = nullptr;  // the timeline whose nodes are being walked
     std::int64_t visits = 0;
 
     // True if the visitor has ended the walk: it has freed the runtime, or has forked and this is the child.
@@ -37,13 +36,12 @@ std::int64_t period_of(const tw_node &node, const runtime::tick_unit &unit) {
     return static_cast<std::int64_t>(node.period * (node.part != 0 ? unit.part : unit.ns));
 }
 
-void meet_node(const tw_node *node, const tw_node *was, void *arg) {
-    pending_walk &walk = *static_cast<pending_walk *>(arg);
+void meet_node(pending_walk &walk, const runtime::timeline &line, const tw_node &node, const tw_node &was) {
     tw_pending_timer timer = {};
-    timer.node = node;
-    timer.due_ns = walk.line->deadline_of(was->expiry);
-    timer.period_ns = period_of(*was, walk.line->unit);
-    walk.hand_out(timer, runtime::label_of(*was), *walk.line);
+    timer.node = &node;
+    timer.due_ns = line.deadline_of(was.expiry);
+    timer.period_ns = period_of(was, line.unit);
+    walk.hand_out(timer, runtime::label_of(was), line);
 }
 
 void meet_record(const timers::met_record &met, void *arg) {
@@ -58,10 +56,13 @@ void meet_record(const timers::met_record &met, void *arg) {
 
 void walk_nodes(pending_walk &walk) {
     runtime::for_each_timeline(walk.rt, [&](runtime::timeline &line) {
-        if (walk.is_over())
-            return;
-        walk.line = &line;
-        tw_each(&line.wheel, meet_node, &walk);
+        tw_walk at = {};
+        while (!walk.is_over()) {
+            const tw_node *const node = tw_walk_next(&line.wheel, &at);
+            if (node == nullptr)
+                return;
+            meet_node(walk, line, *node, at.was);
+        }
     });
 }
 

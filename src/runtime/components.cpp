@@ -69,14 +69,14 @@ component *lock_unsettled(tw_runtime &rt) {
     return unsettled;
 }
 
-// tw_fork takes a wheel's lock, and releases it in the parent. In the child it makes a new lock, and forgets
-// the callbacks and waits of threads that the child lacks. A wheel that shares another wheel's lock leaves
-// the lock to that wheel.
-void fork_wheels(tw_runtime &rt, tw_fork_moment moment) {
-    for_each_timeline(rt, [moment](timeline &line) { tw_fork(&line.wheel, moment); });
+// tw_core_fork takes a wheel's lock, and releases it in the parent. In the child it makes a new lock, and
+// forgets the callbacks and waits of threads that the child lacks. A wheel that shares another wheel's lock
+// leaves the lock to that wheel.
+void fork_wheels(tw_runtime &rt, tw_core_fork_moment moment) {
+    for_each_timeline(rt, [moment](timeline &line) { tw_core_fork(&line.wheel, moment); });
 }
 
-void unlock_all_by(tw_runtime &rt, void (*component_hooks::*unlock)(component &), tw_fork_moment moment)
+void unlock_all_by(tw_runtime &rt, void (*component_hooks::*unlock)(component &), tw_core_fork_moment moment)
     TW_RELEASE(rt.components_mutex, rt.wall_mutex) {
     call_each(rt, unlock);
     fork_wheels(rt, moment);
@@ -147,7 +147,7 @@ void ask_to_settle(component &asking) {
     asking.rt->unsettled = &asking;
     for_each_timeline(*asking.rt, [](timeline &line) {
         if (tw_core_is_in_callback(&line.wheel) != 0)
-            tw_interrupt(&line.wheel);
+            tw_core_interrupt(&line.wheel);
     });
 }
 
@@ -190,14 +190,14 @@ tw_node *clear_one_in_components(tw_runtime &rt) {
 void lock_all(tw_runtime &rt) {
     rt.components_mutex.lock();
     wall_hold::lock(rt);
-    fork_wheels(rt, TW_FORK_PREPARE);
+    fork_wheels(rt, TW_CORE_FORK_PREPARE);
     call_each(rt, &component_hooks::lock);
 }
 
-void unlock_all(tw_runtime &rt) { unlock_all_by(rt, &component_hooks::unlock, TW_FORK_PARENT); }
+void unlock_all(tw_runtime &rt) { unlock_all_by(rt, &component_hooks::unlock, TW_CORE_FORK_PARENT); }
 
 void unlock_all_in_child(tw_runtime &rt) {
-    unlock_all_by(rt, &component_hooks::begin_in_child, TW_FORK_CHILD);
+    unlock_all_by(rt, &component_hooks::begin_in_child, TW_CORE_FORK_CHILD);
 }
 
 // For a child, which has only this thread. If a component cannot be revived, the runtime stays marked, and a

@@ -23,6 +23,7 @@
 #include <new>
 
 #include "components.hpp"
+#include "core/door.h"
 #include "fork.hpp"
 #include "processors.hpp"
 #include "turn.hpp"
@@ -239,7 +240,7 @@ void join(tw_runtime &rt) TW_REQUIRES(rt.lifecycle_mutex) {
 // queue.
 void interrupt(tw_runtime &rt) {
     rt.stopping.store(true, std::memory_order_release);
-    for_each_timeline(rt, [](timeline &line) { tw_interrupt(&line.wheel); });
+    for_each_timeline(rt, [](timeline &line) { tw_core_interrupt(&line.wheel); });
     interrupt_components(rt);
 }
 

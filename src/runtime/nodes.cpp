@@ -125,7 +125,7 @@ int arm_every(tw *wheel, tw_node *node, tick due, const window &in, const tw_whe
 }
 
 tick choose(const window &in) {
-    return in.first == in.last ? in.first : tw_choose(&in.line.wheel, in.first, in.last - in.first);
+    return in.first == in.last ? in.first : tw_core_choose(&in.line.wheel, in.first, in.last - in.first);
 }
 
 // The general case: any of deadline, delay, slack and period.

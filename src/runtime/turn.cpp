@@ -296,7 +296,7 @@ int program(tw_runtime &rt) {
 void abandon_turn(tw_runtime &rt) {
     rt.meter.abandon_callback();
     end_turn(rt);
-    for_each_timeline(rt, [](timeline &line) { tw_abandon(&line.wheel); });
+    for_each_timeline(rt, [](timeline &line) { tw_core_abandon(&line.wheel); });
     if (rt.driver->program != nullptr && usable(&rt) && rt.is_freed == 0)
         program(rt);
 }

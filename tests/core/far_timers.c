@@ -186,41 +186,33 @@ TEST(p9_first_due_never_wakes_a_loop_for_nothing) {
         crowd[i].order = 0;
         assert_int_equal(tw_postpone(&wheel, &crowd[i].node, crowd[i].due), 0);
     }
-    uint64_t tick;
-    for (int told; (told = tw_first_due(&wheel, TW_UNBOUNDED, &tick)) != -ENOENT;) {
+    for (struct tw_node *first; (first = tw_first(&wheel, TW_UNBOUNDED)) != NULL;) {
         const uint64_t fired_before = fires;
-        assert_int_equal(told, 1);
-        advance(tick);
+        advance(tw_expiry(&wheel, first));
         assert_true(fires > fired_before);
     }
     assert_int_equal(fires, crowd_size);
     assert_int_equal(lateness, 0);
 }
 
-TEST_IF(ROUND >= 256, p9_first_due_says_so_if_it_may_not_look_at_enough_nodes) { /* else they share no slot */
+TEST_IF(ROUND >= 256, p9_first_is_null_if_it_may_not_look_at_enough_nodes) { /* else they share no slot */
     open_crowd(100);
     for (size_t i = 0; i < crowd_size; ++i)
         arm(&crowd[i], 5 * ROUND + 200 - i);
-    uint64_t tick = 0;
-    if (!TW_TREE) { /* a tree knows without a look */
-        assert_int_equal(tw_first_due(&wheel, 99, &tick), 0);
-        assert_in_range(tick, 1, 5 * ROUND + 101);
-    }
-    assert_int_equal(tw_first_due(&wheel, TW_TREE ? 1 : 100, &tick), 1);
-    assert_int_equal(tick, 5 * ROUND + 101);
+    if (!TW_TREE) /* a tree knows without a look */
+        assert_null(tw_first(&wheel, 99));
+    assert_ptr_equal(tw_first(&wheel, 100), &crowd[99].node);
     for (size_t i = 0; i < 5; ++i) /* of a slot that is one tick, one node tells */
         arm(&crowd[i], 1);
-    assert_int_equal(tw_first_due(&wheel, 1, &tick), 1);
-    assert_int_equal(tick, 1);
+    assert_ptr_equal(tw_first(&wheel, 1), &crowd[0].node);
 }
 
-TEST_IF(TW_VALIDATION, p14_first_due_refuses_what_makes_no_sense_and_stores_nothing_then) {
-    uint64_t tick = 77;
-    assert_int_equal(tw_first_due(&wheel, 1, &tick), -ENOENT);
-    assert_int_equal(tw_first_due(NULL, 1, &tick), -EINVAL);
-    assert_int_equal(tw_first_due(&wheel, 0, &tick), -EINVAL);
-    assert_int_equal(tw_first_due(&wheel, 1, NULL), -EINVAL);
-    assert_int_equal(tick, 77);
+TEST_IF(TW_VALIDATION, p14_first_is_null_if_nothing_is_pending_and_for_what_makes_no_sense) {
+    assert_null(tw_first(&wheel, 1));
+    assert_null(tw_first(NULL, 1));
+    open_crowd(1);
+    arm(&crowd[0], 5);
+    assert_ptr_equal(tw_first(&wheel, TW_UNBOUNDED), &crowd[0].node);
 }
 
 TEST_IF(!TW_SMALL, p9_nothing_pending_is_never_woken_for_though_an_advance_was_not_finished) {

@@ -17,8 +17,8 @@ links() { "$1" "$scratch/main.o" "$library" -o "$scratch/main" 2>"$scratch/log";
 call='tw_cancel(w, 0)'
 program "$@"
 links "$@" || { cat "$scratch/log" && exit 1; }
-for call in 'tw_arm_within(w, 0, 1, 1)' 'tw_choose(w, 1, 1)' 'tw_overruns(w)' \
-    'tw_interrupt(w)' 'tw_cancel_all(w, 0, 0)'; do
+for call in 'tw_arm_within(w, 0, 1, 1)' 'tw_overruns(w)' \
+    'tw_take(w, 1, 0)' 'tw_cancel_all(w, 0, 0)'; do
     program "$@"
     if links "$@"; then
         echo "$call links"

@@ -252,20 +252,22 @@ TEST_IF(!TW_SMALL, p7_clear_outside_callbacks_may_advance_the_wheel) {
     assert_int_equal(tw_count(&wheel), 0);
 }
 
-/* --- tw_interrupt ----------------------------------------------------------------- */
+/* --- interruptions ----------------------------------------------------------------- */
 
-static uint64_t dues[8];
 static unsigned due_count;
+
+#if TW_RUNTIME
+static uint64_t dues[8];
 
 static void note_due(UNUSED struct tw_node *node, UNUSED void *arg) { dues[due_count++] = tw_due(&wheel); }
 
 static void interrupt_once(struct tw_node *node, void *arg) {
     note_due(node, arg);
     if (due_count == 2)
-        assert_int_equal(tw_interrupt(&wheel), 0);
+        assert_int_equal(tw_core_interrupt(&wheel), 0);
 }
 
-TEST_IF(!TW_SMALL, p7_an_interrupted_advance_calls_no_further_callback_until_called_again) {
+TEST(p7_an_interrupted_advance_calls_no_further_callback_until_called_again) {
     struct tw_node nodes[5];
     due_count = 0;
     for (unsigned i = 0; i < COUNT_OF(nodes); ++i) {
@@ -281,12 +283,12 @@ TEST_IF(!TW_SMALL, p7_an_interrupted_advance_calls_no_further_callback_until_cal
     assert_int_equal(due_count, 4);
 }
 
-TEST_IF(!TW_SMALL, p7_an_interruption_outside_holds_for_the_next_advance_that_would_call_someone) {
+TEST(p7_an_interruption_outside_holds_for_the_next_advance_that_would_call_someone) {
     struct tw_node node;
     due_count = 0;
     tw_node_init(&node, note_due, NULL);
     tw_arm_at(&wheel, &node, 10);
-    assert_int_equal(tw_interrupt(&wheel), 0);
+    assert_int_equal(tw_core_interrupt(&wheel), 0);
     assert_int_equal(tw_advance(&wheel, 5, TW_UNBOUNDED), 0); /* no callback to call */
     assert_int_equal(tw_advance(&wheel, 20, TW_UNBOUNDED), 1);
     assert_int_equal(due_count, 0);
@@ -294,18 +296,19 @@ TEST_IF(!TW_SMALL, p7_an_interruption_outside_holds_for_the_next_advance_that_wo
     assert_int_equal(due_count, 1);
 }
 
-TEST_IF(!TW_SMALL, p7_an_interruption_is_not_used_up_by_a_postponed_node) {
+TEST(p7_an_interruption_is_not_used_up_by_a_postponed_node) {
     struct tw_node postponed;
     assert_int_equal(tw_node_init(&postponed, note_due, NULL), 0);
     assert_int_equal(tw_arm_at(&wheel, &postponed, tw_now(&wheel) + 3), 0);
     assert_int_equal(tw_postpone(&wheel, &postponed, tw_now(&wheel) + 9), 0);
-    assert_int_equal(tw_interrupt(&wheel), 0);
+    assert_int_equal(tw_core_interrupt(&wheel), 0);
     assert_int_equal(tw_advance(&wheel, tw_now(&wheel) + 5, TW_UNBOUNDED), 0);
     assert_int_equal(tw_advance(&wheel, tw_now(&wheel) + 4, TW_UNBOUNDED), 1);
     assert_int_equal(tw_pending(&wheel, &postponed), 1);
     assert_int_equal(tw_advance(&wheel, tw_now(&wheel), TW_UNBOUNDED), 0);
     assert_int_equal(tw_pending(&wheel, &postponed), 0);
 }
+#endif
 
 static void wait_for_itself(struct tw_node *node, UNUSED void *arg) {
     assert_int_equal(tw_wait(&wheel, node), 0);
@@ -323,6 +326,7 @@ TEST(p7_waiting_inside_the_callback_does_not_wait) {
     assert_int_equal(due_count, 1);
 }
 
+#if TW_RUNTIME
 /* --- callbacks that do not return ------------------------------------------------------------ */
 
 static jmp_buf out;
@@ -332,9 +336,9 @@ static void leave_by_a_jump(UNUSED struct tw_node *node, UNUSED void *arg) { lon
 TEST(p7_a_wheel_whose_callback_was_left_by_a_jump_goes_on_once_it_is_told) {
     struct tw_node jumper;
     struct timer behind;
-    assert_int_equal(tw_abandon(&wheel), 0);
+    assert_int_equal(tw_core_abandon(&wheel), 0);
     if (TW_VALIDATION)
-        assert_int_equal(tw_abandon(NULL), -EINVAL);
+        assert_int_equal(tw_core_abandon(NULL), -EINVAL);
     tw_node_init(&jumper, leave_by_a_jump, NULL);
     tw_arm_at(&wheel, &jumper, 5);
     init_and_arm(&behind, 5);
@@ -343,10 +347,11 @@ TEST(p7_a_wheel_whose_callback_was_left_by_a_jump_goes_on_once_it_is_told) {
         fail_msg("no callback jumped");
     }
     assert_int_equal(tw_advance(&wheel, 5, TW_UNBOUNDED), -EBUSY);
-    assert_int_equal(tw_abandon(&wheel), 1);
-    assert_int_equal(tw_abandon(&wheel), 0);
+    assert_int_equal(tw_core_abandon(&wheel), 1);
+    assert_int_equal(tw_core_abandon(&wheel), 0);
     assert_null(tw_running(&wheel));
     assert_whole();
     advance(5);
     assert_int_equal(behind.fires, 1);
 }
+#endif

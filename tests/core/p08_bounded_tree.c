@@ -141,8 +141,6 @@ TEST(p8_postponing_is_bounded) {
 TEST_IF(!TW_SMALL, p8_a_window_is_looked_for_at_the_top_alone) {
     FOR_EACH_SHAPE(s) {
         for (size_t i = 0; i < CROWD; i += 23) {
-            IGNORE(tw_choose(&wheel, shapes[s](i), 1000));
-            assert_in_range(worst_hold, 0, 1);
             assert_int_equal(tw_arm_within(&wheel, watched_node(i), shapes[s](i), 1000), 0);
             assert_in_range(worst_hold, 0, PER_HOLD);
             forget_counts();
@@ -205,14 +203,13 @@ TEST(p8_no_tick_pays_for_timers_that_are_not_due) {
 
 TEST(p8_a_question_is_one_look_and_idle_time_none) {
     FOR_EACH_SHAPE(s) {
-        tw_tick tick = 0;
         assert_int_equal(tw_idle(&wheel, TW_UNBOUNDED), 0);
         assert_int_equal(touched_held, 0);
         for (size_t i = 0; i < CROWD; i += 23) {
             IGNORE(tw_expiry(&wheel, watched_node(i)));
             IGNORE(tw_count(&wheel));
             IGNORE(tw_next(&wheel));
-            assert_int_equal(tw_first_due(&wheel, 1 + (uint32_t)i, &tick), 1);
+            assert_non_null(tw_first(&wheel, 1 + (uint32_t)i));
             assert_in_range(worst_hold, 0, 1);
         }
     }

@@ -6,6 +6,7 @@
  * neighbours at both ends of the move: four nodes. */
 #include "counting_port.h"
 #include "promise.h"
+#include "support/walk.h"
 #include "watched.h"
 
 #ifndef MOVES_PER_HOLD
@@ -220,6 +221,7 @@ TEST(p8_an_unlocked_wheel_takes_no_lock) {
     assert_int_equal(locks_held, 0);
 }
 
+#if TW_RUNTIME
 static struct tw_node waiting;
 static unsigned waits;
 
@@ -227,7 +229,7 @@ static void end_the_callback(void) {
     ++waits;
     assert_int_equal(locks_held, 0);
     counting_self = 0; /* the thread that advances */
-    assert_int_equal(tw_abandon(&wheel), 1);
+    assert_int_equal(tw_core_abandon(&wheel), 1);
 }
 
 static void wait_on_another_thread(struct tw_node *node, UNUSED void *arg) {
@@ -252,13 +254,12 @@ TEST(p8_a_wait_holds_no_lock_and_only_who_waits_is_woken) {
 
 TEST(p8_a_fork_is_prepared_for_with_the_lock_held) {
     open_crowd(1, 0);
-    assert_int_equal(tw_fork(&wheel, TW_FORK_PREPARE), 0);
+    assert_int_equal(tw_core_fork(&wheel, TW_CORE_FORK_PREPARE), 0);
     assert_int_equal(locks_held, 1);
-    assert_int_equal(tw_fork(&wheel, TW_FORK_PARENT), 0);
+    assert_int_equal(tw_core_fork(&wheel, TW_CORE_FORK_PARENT), 0);
     assert_int_equal(locks_held, 0);
 }
 
-#if TW_RUNTIME
 static void make(const struct tw_core_fire *fire, UNUSED void *arg) {
     if (fire != NULL)
         fire->fn(fire->node, fire->arg);
@@ -284,7 +285,7 @@ TEST(p8_calls_that_concern_all_nodes_hold_the_lock_for_a_bounded_number_of_nodes
     arm_crowd(TOP_SLOT, TOP_SLOT);
     assert_int_equal(tw_core_shift(&wheel, TOP_SLOT), 0);
     assert_bounded();
-    assert_int_equal(tw_each(&wheel, count_visit_of, NULL), crowd);
+    assert_int_equal(walk_through(&wheel, count_visit_of, NULL), crowd);
     assert_int_equal(locked_callbacks, 0);
     assert_bounded();
 }

@@ -80,22 +80,24 @@ static void refuse_wheel(struct tw *w) {
     REFUSED(tw_postpone(w, &pending, 500), EINVAL);
     REFUSED(tw_move(w, &pending, 500), EINVAL);
     REFUSED(tw_wait(w, &pending), EINVAL);
-    if (!TW_SMALL)
-        REFUSED(tw_interrupt(w), EINVAL);
-    REFUSED(tw_fork(w, TW_FORK_PREPARE), EINVAL);
     ANSWERS(tw_due(w), TW_NEVER);
-    if (!TW_SMALL)
-        ANSWERS(tw_choose(w, 5, 5), TW_NEVER);
-    REFUSED(tw_cancel(w, &pending), EINVAL);
+    if (w != NULL || !TW_RUNTIME) /* NULL: the node's own */
+        REFUSED(tw_cancel(w, &pending), EINVAL);
     REFUSED(tw_retire(w, &pending), EINVAL);
     if (!TW_SMALL)
         REFUSED(tw_cancel_all(w, never_called, NULL), EINVAL);
 #if TW_RUNTIME
     REFUSED(tw_core_shift(w, 1), EINVAL);
+    REFUSED(tw_core_interrupt(w), EINVAL);
+    REFUSED(tw_core_abandon(w), EINVAL);
+    REFUSED(tw_core_fork(w, TW_CORE_FORK_PREPARE), EINVAL);
+    ANSWERS(tw_core_choose(w, 5, 5), TW_NEVER);
     REFUSED(tw_core_arm_grid(w, &idle, &(struct tw_core_grid){.parts = 1, .period = 1}), EINVAL);
 #endif
     ANSWERS(tw_pending(w, &pending), 0);
     REFUSED(tw_advance(w, 500, TW_UNBOUNDED), EINVAL);
+    if (!TW_SMALL)
+        REFUSED(tw_take(w, 500, &(struct tw_fire){0}), EINVAL);
     REFUSED(tw_update(w), EINVAL);
     REFUSED(tw_idle(w, 5), EINVAL);
     REFUSED(tw_check(w, NULL, NULL), EINVAL);
@@ -171,16 +173,18 @@ TEST(p14_a_move_that_cannot_be_is_refused) {
         REFUSED(tw_move(&wheel, &away, 500), EBUSY);
 }
 
-TEST_IF(!TW_SMALL, p14_no_tick_is_chosen_beyond_the_end_of_time) {
-    ANSWERS(tw_choose(&wheel, TW_NEVER, 0), TW_NEVER);
-    ANSWERS(tw_choose(&wheel, TW_NEVER - 5, 5), TW_NEVER);
-    ANSWERS(tw_choose(&wheel, TW_NEVER - 5, 0), TW_NEVER - 5);
+#if TW_RUNTIME
+TEST(p14_no_tick_is_chosen_beyond_the_end_of_time) {
+    ANSWERS(tw_core_choose(&wheel, TW_NEVER, 0), TW_NEVER);
+    ANSWERS(tw_core_choose(&wheel, TW_NEVER - 5, 5), TW_NEVER);
+    ANSWERS(tw_core_choose(&wheel, TW_NEVER - 5, 0), TW_NEVER - 5);
 }
 
 TEST(p14_an_unknown_moment_of_a_fork_is_refused) {
-    REFUSED(tw_fork(&wheel, (enum tw_fork_moment)(-1)), EINVAL);
-    REFUSED(tw_fork(&wheel, (enum tw_fork_moment)(TW_FORK_CHILD + 1)), EINVAL);
+    REFUSED(tw_core_fork(&wheel, (enum tw_core_fork_moment)(-1)), EINVAL);
+    REFUSED(tw_core_fork(&wheel, (enum tw_core_fork_moment)(TW_CORE_FORK_CHILD + 1)), EINVAL);
 }
+#endif
 
 TEST(p14_a_start_or_flag_out_of_range_is_refused) {
     REFUSED(tw_init(&wheel, TW_NEVER, 0), EINVAL);

@@ -3,6 +3,7 @@
 #define _DEFAULT_SOURCE
 #include "promise.h"
 #include "support/child.h"
+#include "support/walk.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -101,7 +102,7 @@ static void wait_and_jump(struct tw_node *node, UNUSED void *arg) {
     longjmp(outside, 1);
 }
 
-TEST(p7_a_thread_does_not_wait_for_its_own_callback_and_abandons_it_after_a_jump) {
+TEST_IF(TW_RUNTIME, p7_a_thread_does_not_wait_for_its_own_callback_and_abandons_it_after_a_jump) {
     struct tw_node jumps, later;
     atomic_store(&neighbour_calls, 0);
     tw_node_init(&jumps, wait_and_jump, NULL);
@@ -112,8 +113,8 @@ TEST(p7_a_thread_does_not_wait_for_its_own_callback_and_abandons_it_after_a_jump
     if (setjmp(outside) == 0)
         IGNORE(tw_advance(&wheel, 5, TW_UNBOUNDED));
     assert_int_equal(waited_for_itself, 0);
-    assert_int_equal(tw_abandon(&wheel), 1);
-    assert_int_equal(tw_abandon(&wheel), 0);
+    assert_int_equal(tw_core_abandon(&wheel), 1);
+    assert_int_equal(tw_core_abandon(&wheel), 0);
     advance(5);
     assert_int_equal(neighbour_calls, 1);
 }
@@ -123,7 +124,8 @@ TEST(p7_a_second_advance_is_refused_while_a_callback_runs) {
     assert_int_equal(tw_advance(&wheel, 10, TW_UNBOUNDED), -EBUSY);
     assert_int_equal(tw_advance(&wheel, 20, budget_of(1)), -EBUSY);
     assert_int_equal(tw_update(&wheel), -EBUSY);
-    assert_int_equal(tw_abandon(&wheel), 0); /* the wheel belongs to another thread's advance */
+    if (TW_RUNTIME)
+        assert_int_equal(tw_core_abandon(&wheel), 0); /* the wheel belongs to another thread's advance */
     leave_callback();
     assert_int_equal(neighbour_calls, 1);
     assert_int_equal(tw_now(&wheel), 10);
@@ -221,24 +223,24 @@ TEST_IF(!TW_SMALL, p6_wait_returns_when_a_clear_on_another_thread_has_got_the_no
 
 /* In the child of a fork, a lock holder's changes are complete, and other threads' calls are
  * over. */
-TEST(p13_a_child_may_use_a_wheel_that_another_thread_was_advancing) {
+TEST_IF(TW_RUNTIME, p13_a_child_may_use_a_wheel_that_another_thread_was_advancing) {
     enter_callback(0);
-    assert_int_equal(tw_fork(&wheel, TW_FORK_PREPARE), 0);
+    assert_int_equal(tw_core_fork(&wheel, TW_CORE_FORK_PREPARE), 0);
     const pid_t child = fork();
     if (child == 0) {
-        bool well = tw_fork(&wheel, TW_FORK_CHILD) == 0 && tw_running(&wheel) == NULL &&
+        bool well = tw_core_fork(&wheel, TW_CORE_FORK_CHILD) == 0 && tw_running(&wheel) == NULL &&
                     tw_due(&wheel) == TW_NEVER && tw_count(&wheel) == 1 &&
                     tw_advance(&wheel, 20, TW_UNBOUNDED) == 0 && neighbour_calls == 1;
         leave(well ? 0 : 1);
     }
-    assert_int_equal(tw_fork(&wheel, TW_FORK_PARENT), 0);
+    assert_int_equal(tw_core_fork(&wheel, TW_CORE_FORK_PARENT), 0);
     assert_child_is_well(child);
     leave_callback();
     assert_int_equal(neighbour_calls, 1);
 }
 
-#if TW_RUNTIME                     /* which alone walks through a wheel */
-static struct tw_node visited[40]; /* more than are copied at once */
+#if TW_RUNTIME /* which alone walks through a wheel */
+static struct tw_node visited[40];
 static uintptr_t stack_of_test;
 
 /* Whether any word of the wheel leads to what the test has called on its stack, which grows downwards. */
@@ -260,37 +262,37 @@ static void visit_and_fork(UNUSED const struct tw_node *node, UNUSED const struc
     for (size_t i = 0; i < COUNT_OF(visited); ++i)
         tw_cancel(&wheel, &visited[i]);
     assert_true(wheel_leads_to_the_stack());
-    assert_int_equal(tw_fork(&wheel, TW_FORK_PREPARE), 0);
-    assert_int_equal(tw_fork(&wheel, TW_FORK_CHILD), 0);
+    assert_int_equal(tw_core_fork(&wheel, TW_CORE_FORK_PREPARE), 0);
+    assert_int_equal(tw_core_fork(&wheel, TW_CORE_FORK_CHILD), 0);
     assert_false(wheel_leads_to_the_stack());
     assert_int_equal(tw_check(&wheel, NULL, NULL), 0);
 }
 
 /* In the child, other threads' walks are over, and their stacks, where their places stood, are reused. */
-TEST(p13_each_leaves_nothing_in_the_child_of_a_fork) {
+TEST(p13_walk_leaves_nothing_in_the_child_of_a_fork) {
     stack_of_test = (uintptr_t)__builtin_frame_address(0);
     for (size_t i = 0; i < COUNT_OF(visited); ++i) {
         tw_node_init(&visited[i], count_neighbour, NULL);
         tw_arm_at(&wheel, &visited[i], 0); /* in the first slot of all */
     }
-    assert_int_equal(tw_each(&wheel, visit_and_fork, NULL), 32);
+    assert_int_equal(walk_through(&wheel, visit_and_fork, NULL), 1);
 }
 
 static void visit_and_fork_once(UNUSED const struct tw_node *node, UNUSED const struct tw_node *was,
                                 void *calls) {
     if ((*(unsigned *)calls)++ != 0)
         return;
-    assert_int_equal(tw_fork(&wheel, TW_FORK_PREPARE), 0);
-    assert_int_equal(tw_fork(&wheel, TW_FORK_CHILD), 0);
+    assert_int_equal(tw_core_fork(&wheel, TW_CORE_FORK_PREPARE), 0);
+    assert_int_equal(tw_core_fork(&wheel, TW_CORE_FORK_CHILD), 0);
 }
 
-TEST(p13_each_begins_its_slot_again_in_the_child_of_a_fork) {
+TEST(p13_walk_begins_its_slot_again_in_the_child_of_a_fork) {
     unsigned calls = 0;
     for (size_t i = 0; i < COUNT_OF(visited); ++i) {
         tw_node_init(&visited[i], count_neighbour, NULL);
         tw_arm_at(&wheel, &visited[i], 2 * BLOCK);
     }
-    assert_int_equal(tw_each(&wheel, visit_and_fork_once, &calls), 32 + COUNT_OF(visited));
+    assert_int_equal(walk_through(&wheel, visit_and_fork_once, &calls), 1 + COUNT_OF(visited));
     assert_whole();
 }
 
@@ -316,14 +318,14 @@ static void visit_and_have_cleared(UNUSED const struct tw_node *node, UNUSED con
 }
 
 /* The walk's place leaves its slot with the nodes, and is with those that still leave. */
-TEST_IF(!TW_SMALL, each_ends_while_another_thread_clears) {
+TEST_IF(!TW_SMALL, walk_ends_while_another_thread_clears) {
     unsigned calls = 0;
     atomic_store(&cleared, 0);
     for (size_t i = 0; i < COUNT_OF(visited); ++i) {
         tw_node_init(&visited[i], count_neighbour, NULL);
         tw_arm_at(&wheel, &visited[i], 2 * BLOCK);
     }
-    assert_int_equal(tw_each(&wheel, visit_and_have_cleared, &calls), 32);
+    assert_int_equal(walk_through(&wheel, visit_and_have_cleared, &calls), 1);
     pthread_barrier_wait(&go_on);
     join_driver();
     assert_int_equal(cleared, COUNT_OF(visited));
@@ -334,12 +336,12 @@ TEST_IF(!TW_SMALL, each_ends_while_another_thread_clears) {
 static pid_t child_of_callback;
 
 static void fork_inside(UNUSED struct tw_node *node, UNUSED void *arg) {
-    tw_fork(&wheel, TW_FORK_PREPARE);
+    tw_core_fork(&wheel, TW_CORE_FORK_PREPARE);
     child_of_callback = fork();
-    tw_fork(&wheel, child_of_callback == 0 ? TW_FORK_CHILD : TW_FORK_PARENT);
+    tw_core_fork(&wheel, child_of_callback == 0 ? TW_CORE_FORK_CHILD : TW_CORE_FORK_PARENT);
 }
 
-TEST(p13_in_a_child_of_a_callback_the_advance_calls_no_further_callback) {
+TEST_IF(TW_RUNTIME, p13_in_a_child_of_a_callback_the_advance_calls_no_further_callback) {
     tw_node_init(&blocker, fork_inside, NULL);
     tw_node_init(&neighbour, count_neighbour, NULL);
     atomic_store(&neighbour_calls, 0);
@@ -382,14 +384,14 @@ static void let_the_clearer_finish(void) {
 
 /* One node has been handed to its callback; the others are pending in the parent, and so in
  * the child. */
-TEST_IF(!TW_SMALL, p13_what_another_thread_was_about_to_clear_is_pending_in_the_child_and_fires) {
+TEST_IF(TW_RUNTIME, p13_what_another_thread_was_about_to_clear_is_pending_in_the_child_and_fires) {
     arm_to_clear();
     start_driver(clear_and_block);
     assert_int_equal(tw_count(&wheel), TO_CLEAR - 1);
-    assert_int_equal(tw_fork(&wheel, TW_FORK_PREPARE), 0);
+    assert_int_equal(tw_core_fork(&wheel, TW_CORE_FORK_PREPARE), 0);
     const pid_t child = fork();
     if (child == 0) {
-        expect(tw_fork(&wheel, TW_FORK_CHILD) == 0);
+        expect(tw_core_fork(&wheel, TW_CORE_FORK_CHILD) == 0);
         expect(tw_count(&wheel) == TO_CLEAR - 1);
         expect(tw_check(&wheel, NULL, NULL) == 0);
         expect(tw_next(&wheel) == 10 + ROUND / 3);
@@ -397,7 +399,7 @@ TEST_IF(!TW_SMALL, p13_what_another_thread_was_about_to_clear_is_pending_in_the_
         expect(neighbour_calls == TO_CLEAR - 1 && tw_count(&wheel) == 0);
         leave(0);
     }
-    assert_int_equal(tw_fork(&wheel, TW_FORK_PARENT), 0);
+    assert_int_equal(tw_core_fork(&wheel, TW_CORE_FORK_PARENT), 0);
     assert_child_is_well(child);
     let_the_clearer_finish();
     assert_int_equal(tw_count(&wheel), 0);
@@ -468,21 +470,21 @@ static void note_fire(struct tw_node *node, UNUSED void *arg) {
     ++fires_in_child;
 }
 
-TEST_IF(!TW_SMALL, p13_what_two_clears_had_not_handed_out_fires_last_in_the_child) {
+TEST_IF(TW_RUNTIME, p13_what_two_clears_had_not_handed_out_fires_last_in_the_child) {
     pthread_t second;
     fires_in_child = 0;
     begin_two_clears(&second, note_fire, 3);
     tw_arm_at(&wheel, &to_clear[4], 10);
-    assert_int_equal(tw_fork(&wheel, TW_FORK_PREPARE), 0);
+    assert_int_equal(tw_core_fork(&wheel, TW_CORE_FORK_PREPARE), 0);
     const pid_t child = fork();
     if (child == 0) {
-        expect(tw_fork(&wheel, TW_FORK_CHILD) == 0 && tw_check(&wheel, NULL, NULL) == 0);
+        expect(tw_core_fork(&wheel, TW_CORE_FORK_CHILD) == 0 && tw_check(&wheel, NULL, NULL) == 0);
         expect(tw_advance(&wheel, 10, TW_UNBOUNDED) == 0 && fires_in_child == 3);
         for (unsigned i = 0; i < 3; ++i)
             expect(fired_in_child[i] == &to_clear[TW_TREE ? 2 + i : i == 0 ? 4 : 1 + i]);
         leave(0);
     }
-    assert_int_equal(tw_fork(&wheel, TW_FORK_PARENT), 0);
+    assert_int_equal(tw_core_fork(&wheel, TW_CORE_FORK_PARENT), 0);
     assert_child_is_well(child);
     pthread_barrier_wait(&second_go_on);
     pthread_barrier_wait(&second_running);
@@ -535,12 +537,12 @@ static pid_t child_of_clear;
 static void fork_with_the_first(UNUSED struct tw_node *node, UNUSED void *arg) {
     if (handed_out++ != 0)
         return;
-    tw_fork(&wheel, TW_FORK_PREPARE);
+    tw_core_fork(&wheel, TW_CORE_FORK_PREPARE);
     child_of_clear = fork();
-    tw_fork(&wheel, child_of_clear == 0 ? TW_FORK_CHILD : TW_FORK_PARENT);
+    tw_core_fork(&wheel, child_of_clear == 0 ? TW_CORE_FORK_CHILD : TW_CORE_FORK_PARENT);
 }
 
-TEST_IF(!TW_SMALL, p13_a_clear_that_forks_goes_on_in_the_child_and_in_the_parent) {
+TEST_IF(TW_RUNTIME, p13_a_clear_that_forks_goes_on_in_the_child_and_in_the_parent) {
     arm_to_clear();
     handed_out = 0;
     const int result = tw_cancel_all(&wheel, fork_with_the_first, NULL);

@@ -1,5 +1,6 @@
 /* Waits that fail, are interrupted or do not exist on the kernel, and processes that are stopped: no timer is
  * lost, none is early, and nothing spins. */
+#include "core/door.h"
 #include "support/child.h"
 #include "support/faults.h"
 
@@ -298,12 +299,12 @@ static void wait_for_a_held_lock(unsigned calls) {
     assert_int_equal(tw_runtime_after(contended, &node.node, 1), 0);
     atomic_store(&came_through, false);
     inject(calls, USUAL_ERROR, 0, FOR_EVER);
-    tw_fork(wheel_of(&node.node), TW_FORK_PREPARE);
+    tw_core_fork(tw_wheel_of(&node.node), TW_CORE_FORK_PREPARE);
     parks_to_see = calls_of(CALL_FUTEX_WAIT) + 10;
     assert_int_equal(pthread_create(&waiter, NULL, count_nodes, NULL), 0);
     wait_for(calls_of(CALL_FUTEX_WAIT) >= parks_to_see);
     assert_false(came_through);
-    tw_fork(wheel_of(&node.node), TW_FORK_PARENT);
+    tw_core_fork(tw_wheel_of(&node.node), TW_CORE_FORK_PARENT);
     pthread_join(waiter, NULL);
     inject_nothing();
     assert_true(came_through);

@@ -9,6 +9,8 @@
 #include <sched.h>
 #include <sys/resource.h>
 
+#include "core/door.h"
+
 #define ROUNDS 50
 #define HELD_NS (TW_MILLISECOND / 2)
 
@@ -70,11 +72,11 @@ static void spend_cpu(int64_t ns) {
 
 static void *hold_again_and_again(UNUSED void *arg) {
     while (atomic_load(&rounds) > 0) {
-        tw_fork(wheel, TW_FORK_PREPARE);
+        tw_core_fork(wheel, TW_CORE_FORK_PREPARE);
         atomic_store(&held, true);
         spend_cpu(HELD_NS);
         atomic_store(&held, false);
-        tw_fork(wheel, TW_FORK_PARENT);
+        tw_core_fork(wheel, TW_CORE_FORK_PARENT);
         spend_cpu(HELD_NS / 10);
     }
     return NULL;
@@ -116,7 +118,7 @@ TEST(a_real_time_thread_gets_the_lock_from_a_preempted_holder) {
     rt = runtime_on("manual");
     init_counter(&node);
     assert_int_equal(tw_runtime_after(rt, &node.node, TW_SECOND), 0);
-    wheel = wheel_of(&node.node);
+    wheel = tw_wheel_of(&node.node);
     atomic_store(&rounds, ROUNDS);
     const pthread_t waiter = begin_on_the_cpu(arm_again_and_again, 10);
     const pthread_t holder = begin_on_the_cpu(hold_again_and_again, 0);

@@ -71,13 +71,6 @@ static inline struct tw_runtime *started_runtime(struct tw_runtime_options optio
     return rt;
 }
 
-/* The wheel of a runtime that this node is pending on. */
-static inline struct tw *wheel_of(const struct tw_node *node) {
-    const unsigned half = 4 * sizeof(uintptr_t);
-    const uintptr_t mark = (uintptr_t)node << half | (uintptr_t)node >> half; /* as in src/core */
-    return (struct tw *)(node->wheel - mark); /* NOLINT(performance-no-int-to-ptr) */
-}
-
 static inline int64_t up_to_tick(int64_t reading, int64_t tick_ns) {
     return (reading + tick_ns - 1) / tick_ns * tick_ns;
 }

@@ -201,15 +201,6 @@ static void long_callback(void) {
 }
 TEST(p02_what_came_due_during_a_callback_fires_right_after_it) { play_deferred(long_callback); }
 
-static void interrupt_wheel(void) { EXPECT(tw_interrupt(&timers.wheel) == 0); }
-static void interrupted(void) {
-    on_node = interrupt_wheel;
-    EXPECT(start(3) == 0 && start_other(3) == 0);
-    pass(20);
-    EXPECT(fires == 2 && fired[0].node == &node && fired[1].after == 4);
-}
-TEST(p02_what_tw_interrupt_left_fires_in_the_same_tick) { play_deferred(interrupted); }
-
 static void longest(void) {
     EXPECT(start(LONGEST_DELAY) == 0);
     pass((int64_t)LONGEST_DELAY);

@@ -32,7 +32,7 @@ enum op_kind {
     OP_NEXT, /* does all look-ahead; then tw_next is exact */
     OP_CLEAR,
     OP_EACH,
-    OP_INTERRUPT, /* tw_interrupt; or with a count of 1, where there are records, forgets it */
+    OP_INTERRUPT, /* tw_core_interrupt; or with a count of 1, where there are records, forgets it */
     OP_MISUSE,    /* null and forgotten arguments to every function */
     OP_KINDS
 };
@@ -78,7 +78,7 @@ struct model {
     void (*release)(void *memory);
     void (*on_fire)(struct model *m, unsigned wheel, unsigned timer);
     void (*on_clear)(struct model *m, unsigned wheel, unsigned timer);
-    void (*on_visit)(struct model *m, unsigned wheel); /* of tw_each */
+    void (*on_visit)(struct model *m, unsigned wheel); /* of a walk */
     void (*on_failure)(struct model *m);               /* may print how to reproduce it */
     void *user;
     unsigned records;       /* timer i is a record if bit i % 3 is set here, and the build has records */

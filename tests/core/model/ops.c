@@ -1,6 +1,7 @@
 /* The operations of the model on nodes and wheels: each makes a call, compares the result and informs the
  * oracle. */
 #include "ops.h"
+#include "support/walk.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -377,8 +378,7 @@ static int shift(struct model *m, const struct op *op) {
 struct visits {
     struct model *m;
     unsigned wheel;
-    uint64_t operations; /* of the model, when tw_each was called */
-    int64_t count;
+    uint64_t operations; /* of the model, when the walk began */
     unsigned char of[MODEL_TIMERS];
 };
 
@@ -386,14 +386,12 @@ struct visits {
 static void on_visit(const struct tw_node *node, const struct tw_node *was, void *arg) {
     struct visits *v = arg;
     struct model *m = v->m;
-    ++v->count;
     if (m->operations == v->operations) {
         const int timer = model_find(m, node);
-        require(m, timer >= 0, "tw_each visits an unknown node");
+        require(m, timer >= 0, "a walk meets an unknown node");
         const struct oracle_timer *t = &m->oracle.timers[timer];
-        require(m, t->pending && t->wheel == v->wheel && ++v->of[timer] == 1, "tw_each visits timer %d",
-                timer);
-        require(m, was->expiry == t->expiry, "tw_each shows timer %d at another tick", timer);
+        require(m, t->pending && t->wheel == v->wheel && ++v->of[timer] == 1, "a walk meets timer %d", timer);
+        require(m, was->expiry == t->expiry, "a walk shows timer %d at another tick", timer);
     }
     ++m->depth;
     if (m->on_visit != NULL)
@@ -403,34 +401,31 @@ static void on_visit(const struct tw_node *node, const struct tw_node *was, void
 
 static int each(struct model *m, const struct op *op) {
     struct visits v = {.m = m, .wheel = op->wheel, .operations = m->operations};
-    const int64_t visited = tw_each(&m->wheels[op->wheel], on_visit, &v);
-    require(m, visited == v.count, "tw_each has counted other visits than it made");
+    walk_through(&m->wheels[op->wheel], on_visit, &v);
     for (unsigned i = 0; m->operations == v.operations && i < m->oracle.count; ++i) {
         const struct oracle_timer *t = &m->oracle.timers[i];
         const bool is_there = !model_is_record(m, i) && t->pending && !t->to_clear && t->wheel == op->wheel;
-        require(m, v.of[i] == is_there, "tw_each does not visit timer %u", i);
+        require(m, v.of[i] == is_there, "a walk does not meet timer %u", i);
     }
     return 0;
 }
-#else
-#define shift left_out
-#define each left_out
-#endif
-
 static int interrupt(struct model *m, const struct op *op) {
     struct oracle_wheel *w = &m->oracle.wheels[op->wheel];
-#if TW_RUNTIME
     if (op->count == 1) {
         test_records_forget_interruption(&m->on[op->wheel]);
         w->interruption = ORACLE_GOES_ON;
         return 0;
     }
-#endif
-    const int result = tw_interrupt(&m->wheels[op->wheel]);
-    require(m, result == 0, "tw_interrupt returned %d", result);
+    const int result = tw_core_interrupt(&m->wheels[op->wheel]);
+    require(m, result == 0, "tw_core_interrupt returned %d", result);
     w->interruption = ORACLE_INTERRUPTED;
     return result;
 }
+#else
+#define shift left_out
+#define each left_out
+#define interrupt left_out
+#endif
 
 static void misuse_node(struct model *m, struct tw *w, struct tw_node *n) {
     require(m, tw_arm_after(w, n, 1) == -EINVAL, "misuse: tw_arm_after");
@@ -449,10 +444,8 @@ static void misuse_wheel(struct model *m, struct tw *w) {
     require(m, TW_SMALL || tw_cancel_all(w, NULL, NULL) == -EINVAL, "misuse: tw_cancel_all");
     require(m, tw_check(w, NULL, NULL) == -EINVAL, "misuse: tw_check");
     require(m, tw_now(w) == TW_NEVER && tw_next(w) == TW_NEVER, "misuse: tw_now, tw_next");
-    require(m, tw_first_due(w, 1, &(uint64_t){0}) == -EINVAL, "misuse: tw_first_due");
+    require(m, tw_first(w, 1) == NULL, "misuse: tw_first");
     require(m, tw_due(w) == TW_NEVER, "misuse: tw_due");
-    require(m, TW_SMALL || tw_interrupt(w) == -EINVAL, "misuse: tw_interrupt");
-    require(m, tw_fork(w, TW_FORK_PARENT) == -EINVAL, "misuse: tw_fork");
     require(m, tw_count(w) == 0 && tw_running(w) == NULL, "misuse: tw_count, tw_running");
     require(m, TW_SMALL || tw_overruns(w) == 0, "misuse: tw_overruns");
 }
@@ -492,6 +485,6 @@ op_function *const op_functions[OP_KINDS] = {
     [OP_NEXT] = next,
     [OP_CLEAR] = !TW_SMALL ? clear : left_out,
     [OP_EACH] = each,
-    [OP_INTERRUPT] = !TW_SMALL ? interrupt : left_out,
+    [OP_INTERRUPT] = interrupt,
     [OP_MISUSE] = TW_VALIDATION ? misuse : left_out,
 };

@@ -129,14 +129,6 @@ uint64_t wide_next(struct wide_tw *w) {
     return answer(is_one, tick, is_one ? widened(w, tick) : 0);
 }
 
-int wide_first_due(struct wide_tw *w, uint32_t looks, uint64_t *tick) {
-    tw_tick narrow = 0;
-    const int result = tw_first_due(wide_narrow(w), looks, tick == NULL ? NULL : &narrow);
-    if (result >= 0)
-        *tick = widened(w, narrow);
-    return result;
-}
-
 uint64_t wide_due(struct wide_tw *w) {
     const tw_tick tick = tw_due(wide_narrow(w));
     const bool is_one = tw_running(wide_narrow(w)) != NULL;

@@ -42,7 +42,6 @@ int wide_update(struct wide_tw *w);
 uint64_t wide_expiry(struct wide_tw *w, const struct tw_node *node);
 uint64_t wide_now(struct wide_tw *w);
 uint64_t wide_next(struct wide_tw *w);
-int wide_first_due(struct wide_tw *w, uint32_t looks, uint64_t *tick);
 uint64_t wide_due(struct wide_tw *w);
 
 /* Calls without ticks go straight to the wheel. */
@@ -63,7 +62,7 @@ static inline struct tw *wide_narrow(struct wide_tw *w) { return w == NULL ? NUL
 #define tw_expiry wide_expiry
 #define tw_now wide_now
 #define tw_next wide_next
-#define tw_first_due wide_first_due
+#define tw_first(w, looks) tw_first(wide_narrow(w), looks)
 #define tw_due wide_due
 #define tw_overruns(w) ((uint64_t)tw_overruns(wide_narrow(w)))
 #define tw_running(w) tw_running(wide_narrow(w))
@@ -74,8 +73,6 @@ static inline struct tw *wide_narrow(struct wide_tw *w) { return w == NULL ? NUL
 #define tw_count(w) tw_count(wide_narrow(w))
 #define tw_idle(w, budget) tw_idle(wide_narrow(w), budget)
 #define tw_cancel_all(w, each, arg) tw_cancel_all(wide_narrow(w), each, arg)
-#define tw_interrupt(w) tw_interrupt(wide_narrow(w))
-#define tw_fork(w, moment) tw_fork(wide_narrow(w), moment)
 #define tw_check(w, report, arg) tw_check(wide_narrow(w), report, arg)
 #define tw wide_tw
 #endif

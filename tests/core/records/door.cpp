@@ -131,12 +131,12 @@ TEST(records_of_the_library_are_told_of_an_interruption_that_was_forgotten) {
     wheels test;
     timing record = {};
     test.locked(0, [&](tw *w) { arm_record(w, record, 51); });
-    tw_interrupt(test.of(0));
+    tw_core_interrupt(test.of(0));
     tw_core_forget_interruption(test.of(0));
     tw_core_forget_interruption(test.of(0));
     assert_int_equal(tw_advance(test.of(0), 101, TW_UNBOUNDED), 0);
     test.locked(0, [&](tw *w) { arm_record(w, record, 51); });
-    tw_interrupt(test.of(0));
+    tw_core_interrupt(test.of(0));
     assert_int_equal(tw_advance(test.of(0), 101, TW_UNBOUNDED), 1);
     assert_int_equal(test.fired[0].fires, 1);
 }
@@ -158,10 +158,10 @@ TEST(records_of_the_library_are_told_of_a_fire_that_was_abandoned) {
     if (setjmp(left) == 0)
         (void)tw_advance(test.of(0), 101, TW_UNBOUNDED);
     assert_true(tw_core_is_in_callback(test.of(0)) != 0);
-    assert_int_equal(tw_abandon(test.of(0)), 1);
+    assert_int_equal(tw_core_abandon(test.of(0)), 1);
     assert_int_equal(test.fired[0].abandoned, 1);
     assert_false(tw_core_is_in_callback(test.of(0)) != 0);
-    assert_int_equal(tw_abandon(test.of(0)), 0);
+    assert_int_equal(tw_core_abandon(test.of(0)), 0);
     assert_int_equal(test.fired[0].abandoned, 1);
 }
 
@@ -179,11 +179,11 @@ TEST(wheels_with_one_lock_are_forked_under_it) {
     wheels test;
     const wheel_lock lock = lock_of(test.of(0));
     assert_ptr_equal(lock.word, lock_of(test.of(1)).word);
-    for (const tw_fork_moment after : {TW_FORK_PARENT, TW_FORK_CHILD}) {
+    for (const tw_core_fork_moment after : {TW_CORE_FORK_PARENT, TW_CORE_FORK_CHILD}) {
         for (const unsigned i : {0u, 1u})
-            assert_int_equal(tw_fork(test.of(i), TW_FORK_PREPARE), 0);
+            assert_int_equal(tw_core_fork(test.of(i), TW_CORE_FORK_PREPARE), 0);
         for (const unsigned i : {0u, 1u})
-            assert_int_equal(tw_fork(test.of(i), after), 0);
+            assert_int_equal(tw_core_fork(test.of(i), after), 0);
         test.locked(1, [](tw *w) { assert_false(tw_core_is_in_callback(w) != 0); });
     }
 }

@@ -511,32 +511,25 @@ TEST(records_are_next_exactly_if_few_and_else_when_their_slot_opens) {
     assert_int_equal(wheel->next(), never);
 }
 
-TEST(records_are_first_due_exactly_if_there_are_looks_enough) {
+TEST(records_are_next_exactly_if_there_are_few) {
     constexpr tick opening = shape::span(2);
     fixture wheel(10, 0, 1);
-    tick at = 1;
-    assert_int_equal(wheel->first_due(100, &at), -ENOENT);
     for (std::uint32_t i = 0; i < 10; ++i)
         wheel.arm(i, opening + 12 - i);
-    for (const std::uint32_t looks : {1u, 9u}) {
-        assert_int_equal(wheel->first_due(looks, &at), 0);
-        assert_in_range(at, opening, opening + 3);
-    }
-    assert_int_equal(wheel->first_due(10, &at), 1);
-    assert_int_equal(at, opening + 3);
+    assert_int_equal(wheel->next(), opening + 3);
     wheel.arm_node(0, opening + 2);
     wheel.arm(0, opening + 20);  // behind a seam
-    assert_int_equal(wheel->first_due(100, &at), 1);
-    assert_int_equal(at, opening + 2);
+    assert_int_equal(wheel->next(), opening + 2);
+    assert_non_null(wheel->first(100));
+    assert_null(wheel->first(5));
     wheel.cancel_node(0);
     for (std::uint32_t i = 0; i < 10; ++i)
         wheel.arm(i, opening + 40);  // all entries stay where they are
-    assert_int_equal(wheel->first_due(100, &at), 1);
-    assert_int_equal(at, opening + 40);
+    assert_null(wheel->first(100));  // nor is any of them a node
     assert_ends_well(wheel, opening + 40);
 }
 
-TEST(records_that_are_being_put_in_order_are_due_at_once_for_first_due) {
+TEST(records_that_are_being_put_in_order_are_due_at_once) {
     fixture wheel(20, 900, 1);
     move_to_one_tick(wheel, 20, 1000);
     wheel.arm_node(0, 1001);
@@ -544,14 +537,12 @@ TEST(records_that_are_being_put_in_order_are_due_at_once_for_first_due) {
     while (wheel.queue().is_empty() || wheel.logs().late[wheel.inside().cursor_slot()].head != nullptr)
         wheel.step();
     assert_int_equal(wheel.fired.size(), 0);
-    tick at = 1;
-    assert_int_equal(wheel->first_due(100, &at), 0);
-    assert_int_equal(at, 1000);
+    assert_null(wheel->first(100));
     assert_int_equal(wheel->next(), 1000);
     while (wheel.step() != next_step::none) {
     }
-    assert_int_equal(wheel->first_due(100, &at), 1);
-    assert_int_equal(at, 1001);
+    assert_non_null(wheel->first(100));
+    assert_int_equal(wheel->next(), 1001);
 }
 
 // --- stamps that come round ---

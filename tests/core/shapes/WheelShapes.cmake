@@ -42,9 +42,7 @@ endfunction()
 function(tree_library name tree port)
     tickwheel_add_library(${name} PORT ${port} ${engine_of_${tree}} ${ARGN})
     target_sources(${name} PRIVATE ${shapes_dir}/one_shape.c)
-    if(tree MATCHES small)
-        target_sources(${name} PRIVATE ${tests_root}/support/left_out.c)
-    endif()
+    target_sources(${name} PRIVATE ${tests_root}/support/left_out.c)
     target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:C>:-ffreestanding>)  # boards have no C library
     target_include_directories(${name} PUBLIC ${shapes_dir}/.. ${PROJECT_SOURCE_DIR}/src)  # src: for core/door.h
 endfunction()

@@ -26,7 +26,7 @@ struct test_record {
 struct test_records {
     struct tw *w;
     tw_tick offset;     /* no record can be due before this tick; see core::begin_records */
-    unsigned abandoned; /* fires that tw_abandon has ended */
+    unsigned abandoned; /* fires that tw_core_abandon has ended */
 };
 
 /* Returns how many bytes one or two wheels need for so many records. */

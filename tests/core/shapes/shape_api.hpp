@@ -17,7 +17,12 @@
     F(int, core_shift, (tw *w, tw_tick by), (w, by)) \
     F(uint64_t, core_cancelled, (tw *w, unsigned label), (w, label)) \
     F(int, core_set_caller, (tw *w, tw_core_caller *caller, void *arg), (w, caller, arg)) \
-    F(int64_t, each, (tw *w, tw_visitor *visit, void *arg), (w, visit, arg))
+    F(tw_tick, core_choose, (tw *w, tw_tick tick, tw_tick slack), (w, tick, slack)) \
+    F(int, core_interrupt, (tw *w), (w)) \
+    F(int, core_abandon, (tw *w), (w)) \
+    F(tw_node *, walk_next, (tw *w, tw_walk *walk), (w, walk)) \
+    F(int, walk_end, (tw *w, tw_walk *walk), (w, walk)) \
+    F(int, set_back, (tw *w, tw_tick now), (w, now))
 #else
 #define FUNCTIONS_FOR_RUNTIMES(F)
 #endif
@@ -27,7 +32,6 @@
     F(int, arm_after, (tw *w, tw_node *node, tw_tick delay), (w, node, delay)) \
     F(int, arm_at, (tw *w, tw_node *node, tw_tick tick), (w, node, tick)) \
     F(int, arm_within, (tw *w, tw_node *node, tw_tick tick, tw_tick slack), (w, node, tick, slack)) \
-    F(tw_tick, choose, (tw *w, tw_tick tick, tw_tick slack), (w, tick, slack)) \
     F(int, postpone, (tw *w, tw_node *node, tw_tick tick), (w, node, tick)) \
     F(int, move, (tw *w, tw_node *node, tw_tick tick), (w, node, tick)) \
     F(int, cancel, (tw *w, tw_node *node), (w, node)) \
@@ -39,15 +43,14 @@
     F(size_t, count, (tw *w), (w)) \
     F(tw_tick, now, (tw *w), (w)) \
     F(tw_tick, next, (tw *w), (w)) \
-    F(int, first_due, (tw *w, uint32_t looks, tw_tick *tick), (w, looks, tick)) \
+    F(tw_node *, first, (tw *w, uint32_t looks), (w, looks)) \
     F(tw_tick, overruns, (tw *w), (w)) \
     F(tw_tick, due, (tw *w), (w)) \
     F(tw_node *, running, (tw *w), (w)) \
     F(int, advance, (tw *w, tw_tick now, uint32_t budget), (w, now, budget)) \
+    F(int, take, (tw *w, tw_tick now, tw_fire *fire), (w, now, fire)) \
     F(int, update, (tw *w), (w)) \
     F(int, idle, (tw *w, uint32_t budget), (w, budget)) \
-    F(int, interrupt, (tw *w), (w)) \
-    F(int, abandon, (tw *w), (w)) \
     F(int, check, (tw *w, tw_report *report, void *arg), (w, report, arg))
 
 // F(result, name in records.hpp, name in record_api, parameters, arguments) for each function of records.hpp.
@@ -91,8 +94,8 @@ struct shape_api : public shape {
     FUNCTIONS_OF_WHEELS(POINTER)
 #undef POINTER
     int (*arm_every)(tw *, tw_node *, tw_tick, tw_tick, const tw_missed &, uint32_t);
-    int (*fork)(tw *, const tw_fork_moment &);
 #if TW_RUNTIME
+    int (*core_fork)(tw *, const tw_core_fork_moment &);
     tickwheel::core::record_functions records;
 #endif
 };
@@ -111,8 +114,8 @@ template <unsigned Bits, unsigned Levels, bool LookAhead> constexpr shape_api ap
     FUNCTIONS_OF_WHEELS(SET_POINTER)
 #undef SET_POINTER
     made.arm_every = functions::arm_every;
-    made.fork = functions::fork;
 #if TW_RUNTIME
+    made.core_fork = functions::core_fork;
     made.records = tickwheel::core::record_functions_of<wheel_of_shape>();
 #endif
     return made;

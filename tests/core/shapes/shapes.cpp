@@ -28,15 +28,18 @@ FUNCTIONS_OF_WHEELS(CALL)
 int tw_arm_every(tw *w, tw_node *node, tw_tick first, tw_tick period, tw_missed missed, uint32_t fires) {
     return used->arm_every(w, node, first, period, missed, fires);
 }
-int tw_fork(tw *w, tw_fork_moment moment) { return used->fork(w, moment); }
 
 int tw_node_init(tw_node *node, tw_callback *fn, void *arg) { return tickwheel::core::init(node, fn, arg); }
+#if !TW_SMALL && TW_TICK_BITS != 32
+tw *tw_wheel_of(const tw_node *node) { return node == nullptr ? nullptr : tickwheel::core::wheel_of(*node); }
+#endif
 #if TW_RUNTIME
 int tw_core_label(tw_node *node, unsigned label) { return tickwheel::core::give_label(node, label); }
 int tw_core_is_in_callback(tw *w) { return tickwheel::core::state_in(w).is_in_callback() ? 1 : 0; }
 void tw_core_forget_interruption(tw *w) {
     tickwheel::core::forget_interruption(tickwheel::core::state_in(w));
 }
+int tw_core_fork(tw *w, tw_core_fork_moment moment) { return used->core_fork(w, moment); }
 void tw_core_share_lock(tw *w, tw *with) { tickwheel::core::share_lock(w, with); }
 #endif
 }

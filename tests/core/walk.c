@@ -1,5 +1,6 @@
-/* tw_each: the nodes that are pending, while others arm, cancel, fire and clear. */
+/* A walk: the nodes that are pending, while others arm, cancel, fire and clear. */
 #include "promise.h"
+#include "support/walk.h"
 
 #include <stdbool.h>
 
@@ -44,25 +45,25 @@ static void arm_all(void) {
 
 FIXTURE(fresh, NULL);
 
-TEST(each_of_an_empty_wheel_is_none) { assert_int_equal(tw_each(&wheel, visit, NULL), 0); }
+TEST(walk_of_an_empty_wheel_is_none) { assert_int_equal(walk_through(&wheel, visit, NULL), 0); }
 
-TEST(each_visits_every_pending_node_once) {
+TEST(walk_visits_every_pending_node_once) {
     arm_all();
     arm(&timers[1], LAST_TICK); /* in the last slot */
     for (unsigned i = 0; i < NODES; i += 3)
         tw_cancel(&wheel, &timers[i].node);
-    assert_int_equal(tw_each(&wheel, visit, NULL), NODES - NODES / 3);
+    assert_int_equal(walk_through(&wheel, visit, NULL), NODES - NODES / 3);
     for (unsigned i = 0; i < NODES; ++i)
         assert_int_equal(visits[i], i % 3 != 0);
     assert_whole();
 }
 
-/* More than one hold copies: a place stands in the slot in between, and is not seen by anybody. */
-TEST(each_visits_many_nodes_of_one_slot_once) {
+/* A place of the walk stands in the slot in between, and is not seen by anybody. */
+TEST(walk_visits_many_nodes_of_one_slot_once) {
     assert_int_equal(tw_core_shift(&wheel, 0), 0); /* a shift that is over does not count */
     for (unsigned i = 0; i < NODES; ++i)
         arm(&timers[i], 5 * ROUND);
-    assert_int_equal(tw_each(&wheel, visit, NULL), NODES);
+    assert_int_equal(walk_through(&wheel, visit, NULL), NODES);
     for (unsigned i = 0; i < NODES; ++i)
         assert_int_equal(visits[i], 1);
     assert_int_equal(tw_count(&wheel), NODES);
@@ -111,7 +112,7 @@ static void visit_and_do_anything(const struct tw_node *node, UNUSED const struc
 
 static bool pending_at_begin[NODES];
 
-TEST(each_misses_no_node_that_stays_whatever_else_happens) {
+TEST(walk_misses_no_node_that_stays_whatever_else_happens) {
     for (unsigned round = 0; round < 60; ++round) {
         fresh(NULL);
         seed += round;
@@ -126,7 +127,7 @@ TEST(each_misses_no_node_that_stays_whatever_else_happens) {
             pending_at_begin[i] = tw_pending(&wheel, &timers[i].node) != 0;
             touched[i] = false;
         }
-        tw_each(&wheel, visit_and_do_anything, NULL);
+        walk_through(&wheel, visit_and_do_anything, NULL);
         for (unsigned i = 0; i < NODES; ++i)
             if (pending_at_begin[i] && !touched[i])
                 assert_in_range(visits[i], 1, shape->levels + 3);
@@ -148,11 +149,11 @@ static void visit_and_clear(const struct tw_node *node, UNUSED const struct tw_n
         tw_cancel_all(&wheel, note_cleared, NULL);
 }
 
-TEST(each_ends_when_everything_is_cleared_meanwhile) {
+TEST(walk_ends_when_everything_is_cleared_meanwhile) {
     for (unsigned i = 0; i < NODES; ++i)
         arm(&timers[i], 70);
     cleared = 0;
-    assert_int_equal(tw_each(&wheel, visit_and_clear, NULL), 32);
+    assert_int_equal(walk_through(&wheel, visit_and_clear, NULL), 1);
     assert_int_equal(cleared, NODES);
     assert_int_equal(tw_count(&wheel), 0);
     assert_whole();
@@ -164,10 +165,10 @@ static void visit_and_shift(const struct tw_node *node, UNUSED const struct tw_n
 }
 
 /* A shift is a call that moves every node: some are passed over. */
-TEST(each_ends_when_everything_is_shifted_meanwhile) {
+TEST(walk_ends_when_everything_is_shifted_meanwhile) {
     for (unsigned i = 0; i < 100; ++i)
         arm(&timers[i], 3);
-    assert_in_range(tw_each(&wheel, visit_and_shift, NULL), 32, 200);
+    assert_in_range(walk_through(&wheel, visit_and_shift, NULL), 1, 200);
     assert_int_equal(tw_count(&wheel), 100);
     assert_whole();
 }
@@ -181,11 +182,11 @@ static void shift_once(const struct tw_node *node, UNUSED const struct tw_node *
         assert_int_equal(tw_expiry(&wheel, &timers[i].node), ++timers[i].due);
 }
 
-TEST(each_begins_its_slot_again_after_a_shift) {
+TEST(walk_begins_its_slot_again_after_a_shift) {
     unsigned calls = 0;
     for (unsigned i = 0; i < NODES; ++i)
         arm(&timers[i], 5 * ROUND);
-    assert_int_equal(tw_each(&wheel, shift_once, &calls), 32 + NODES);
+    assert_int_equal(walk_through(&wheel, shift_once, &calls), 1 + NODES);
     for (unsigned i = 0; i < NODES; ++i)
         assert_in_range(visits[i], 1, 2);
     assert_whole();
@@ -199,11 +200,11 @@ static void open_slot_once(const struct tw_node *node, UNUSED const struct tw_no
 
 /* The walk's place has left the slot with the nodes before it, and the end of what it visits there has not.
  */
-TEST(each_visits_what_stays_in_a_slot_that_opens_meanwhile_and_what_has_come_down) {
+TEST(walk_visits_what_stays_in_a_slot_that_opens_meanwhile_and_what_has_come_down) {
     unsigned calls = 0;
     for (unsigned i = 0; i < NODES; ++i)
         arm(&timers[i], ROUND + BLOCK / 2);
-    tw_each(&wheel, open_slot_once, &calls);
+    walk_through(&wheel, open_slot_once, &calls);
     for (unsigned i = 0; i < NODES; ++i)
         assert_in_range(visits[i], 1, 2);
     assert_whole();
@@ -220,11 +221,11 @@ static void have_all_fire_once(UNUSED const struct tw_node *node, UNUSED const s
         arm(&timers[i], 3 * ROUND); /* in the same slot */
 }
 
-TEST(each_does_not_visit_what_is_armed_for_its_slot_when_that_has_been_emptied) {
+TEST(walk_does_not_visit_what_is_armed_for_its_slot_when_that_has_been_emptied) {
     unsigned calls = 0;
     for (unsigned i = 0; i < NODES; ++i)
         arm(&timers[i], ROUND);
-    assert_int_equal(tw_each(&wheel, have_all_fire_once, &calls), 32);
+    assert_int_equal(walk_through(&wheel, have_all_fire_once, &calls), 1);
     assert_int_equal(fires, NODES);
     assert_whole();
 }
@@ -232,24 +233,22 @@ TEST(each_does_not_visit_what_is_armed_for_its_slot_when_that_has_been_emptied) 
 /* The walk's place must not be taken for a timer by what counts timers or looks for the next one. */
 static void cancel_all_and_ask(UNUSED const struct tw_node *node, UNUSED const struct tw_node *was,
                                UNUSED void *arg) {
-    tw_tick tick = 0;
     for (unsigned i = 0; i < NODES; ++i)
         tw_cancel(&wheel, &timers[i].node);
-    assert_int_equal(tw_first_due(&wheel, TW_UNBOUNDED, &tick), -ENOENT);
+    assert_null(tw_first(&wheel, TW_UNBOUNDED));
     assert_int_equal(tw_count(&wheel), 0);
     assert_int_equal(tw_next(&wheel), TW_NEVER);
     arm(&timers[0], tw_now(&wheel) + 5 * ROUND); /* in a slot that the walk has left */
-    assert_int_equal(tw_first_due(&wheel, 1, &tick), 1);
-    assert_int_equal(tick, timers[0].due);
+    assert_ptr_equal(tw_first(&wheel, 1), &timers[0].node);
     assert_int_equal(tw_next(&wheel), timers[0].due);
 }
 
-TEST(each_hides_its_place) {
+TEST(walk_hides_its_place) {
     const uint64_t distances[] = {1, 2 * BLOCK};
     for (size_t k = 0; k < COUNT_OF(distances); ++k) {
         for (unsigned i = 0; i < NODES; ++i)
             arm(&timers[i], tw_now(&wheel) + distances[k]);
-        assert_int_equal(tw_each(&wheel, cancel_all_and_ask, NULL), 32);
+        assert_int_equal(walk_through(&wheel, cancel_all_and_ask, NULL), 1);
         assert_whole();
     }
 }
@@ -261,15 +260,15 @@ static void visit_and_walk(const struct tw_node *node, UNUSED const struct tw_no
     if (has_walked)
         return;
     has_walked = true;
-    assert_int_equal(tw_each(&wheel, visit, NULL), NODES);
+    assert_int_equal(walk_through(&wheel, visit, NULL), NODES);
 }
 
 /* The inner walk does not take the place of the outer one for a node. */
-TEST(each_may_be_called_by_what_it_calls) {
+TEST(walk_may_be_called_by_what_it_calls) {
     has_walked = false;
     for (unsigned i = 0; i < NODES; ++i)
         arm(&timers[i], 5 * ROUND);
-    assert_int_equal(tw_each(&wheel, visit_and_walk, NULL), NODES);
+    assert_int_equal(walk_through(&wheel, visit_and_walk, NULL), NODES);
     for (unsigned i = 0; i < NODES; ++i)
         assert_int_equal(visits[i], 2);
 }
@@ -281,19 +280,86 @@ static void arm_again(const struct tw_node *node, UNUSED const struct tw_node *w
 }
 
 /* Each comes to the end of the slot that the walk is in. */
-TEST(each_ends_although_it_arms_what_it_visits) {
+TEST(walk_ends_although_it_arms_what_it_visits) {
     unsigned calls = 0;
     for (unsigned i = 0; i < NODES; ++i)
         arm(&timers[i], 5 * ROUND);
-    assert_int_equal(tw_each(&wheel, arm_again, &calls), NODES);
+    assert_int_equal(walk_through(&wheel, arm_again, &calls), NODES);
     assert_int_equal(tw_count(&wheel), NODES);
     assert_whole();
 }
 
-TEST(each_refuses_bad_arguments) {
+TEST(walk_hands_out_nodes_that_may_be_changed_and_can_end_early) {
+    struct tw_walk walk = {0};
+    arm_all();
+    for (unsigned i = 0; i < NODES / 2; ++i)
+        assert_int_equal(tw_cancel(&wheel, tw_walk_next(&wheel, &walk)), 1);
+    assert_int_equal(tw_walk_end(&wheel, &walk), 0);
+    assert_null(tw_walk_next(&wheel, &walk));
+    assert_int_equal(tw_walk_end(&wheel, &walk), 0);
+    assert_int_equal(walk_through(&wheel, visit, NULL), NODES - NODES / 2);
+    assert_whole();
+}
+
+TEST(walk_refuses_bad_arguments) {
     struct tw unknown;
+    struct tw_walk walk = {0};
     memset(&unknown, 0, sizeof unknown);
-    assert_int_equal(tw_each(NULL, visit, NULL), -EINVAL);
-    assert_int_equal(tw_each(&unknown, visit, NULL), -EINVAL);
-    assert_int_equal(tw_each(&wheel, NULL, NULL), -EINVAL);
+    assert_null(tw_walk_next(NULL, &walk));
+    assert_null(tw_walk_next(&unknown, &walk));
+    assert_null(tw_walk_next(&wheel, NULL));
+    assert_int_equal(tw_walk_end(NULL, &walk), -EINVAL);
+    assert_int_equal(tw_walk_end(&unknown, &walk), -EINVAL);
+    assert_int_equal(tw_walk_end(&wheel, NULL), -EINVAL);
+}
+
+/* --- time that goes back ------------------------------------------------------------------- */
+
+/* Nodes of all distances, of which some are overdue, stay due at their ticks and in their order. */
+TEST(walk_set_back_leaves_every_node_due_at_its_tick) {
+    for (unsigned round = 0; round < 60; ++round) {
+        const uint64_t from = tw_now(&wheel);
+        fires = 0;
+        arm_all();
+        for (unsigned i = 0; i < NODES; i += 2)
+            arm(&timers[i], from + 1 + random_below(&seed, 5));
+        const uint64_t to = from + random_below(&seed, UINT64_C(1) << random_below(&seed, 20));
+        tw_advance(&wheel, to, 1 + (uint32_t)random_below(&seed, 400)); /* perhaps not to its end */
+        const uint64_t back = to - random_below(&seed, to - from + 1);
+        const uint64_t fired = fires;
+        assert_int_equal(tw_set_back(&wheel, back), 0);
+        assert_int_equal(tw_now(&wheel), back);
+        assert_whole();
+        assert_int_equal(tw_count(&wheel) + fired, NODES);
+        for (unsigned i = 0; i < NODES; ++i)
+            if (tw_pending(&wheel, &timers[i].node))
+                assert_int_equal(tw_expiry(&wheel, &timers[i].node), timers[i].due);
+        advance(back);
+        for (unsigned i = 0; i < NODES; ++i)
+            if (tw_pending(&wheel, &timers[i].node))
+                assert_true(timers[i].due > back);
+        advance(tw_now(&wheel) + 3 * ROUND); /* `fire` checks the ticks and the order */
+        tw_cancel_all(&wheel, NULL, NULL);
+    }
+}
+
+static void set_back_inside(UNUSED struct tw_node *node, UNUSED void *arg) {
+    assert_int_equal(tw_set_back(&wheel, 0), -EBUSY);
+    ++fires;
+}
+
+TEST(walk_set_back_refuses_a_later_tick_and_a_wheel_that_is_advanced) {
+    struct tw unknown;
+    struct tw_node node;
+    memset(&unknown, 0, sizeof unknown);
+    assert_int_equal(tw_set_back(NULL, 0), -EINVAL);
+    assert_int_equal(tw_set_back(&unknown, 0), -EINVAL);
+    advance(10);
+    assert_int_equal(tw_set_back(&wheel, 11), -EINVAL);
+    assert_int_equal(tw_set_back(&wheel, 10), 0);
+    tw_node_init(&node, set_back_inside, NULL);
+    tw_arm_at(&wheel, &node, 12);
+    advance(12);
+    assert_int_equal(fires, 1);
+    assert_int_equal(tw_now(&wheel), 12);
 }

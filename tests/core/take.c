@@ -1,0 +1,160 @@
+/* tw_take: the caller makes the fires that it takes, and the wheel does all else as in tw_advance. */
+#include "promise.h"
+
+#define NODES 300
+
+/* What a turn has fired, to compare two ways to advance. */
+struct told {
+    unsigned node;
+    tw_tick due, overruns, now;
+};
+
+static struct tw_node nodes[NODES];
+static struct told told[2][60000];
+static size_t told_count[2];
+static unsigned way;           /* 0: tw_advance, 1: tw_take */
+static struct tw_fire present; /* the fire that is being made, if it was taken */
+static uint64_t seed;
+
+static uint64_t any_distance(void) {
+    return random_below(&seed, UINT64_C(1) << random_below(&seed, shape_round_bits() + 2));
+}
+
+/* Arms at random, from outside and from callbacks: also for the tick that fires now. */
+static void arm_any(void) {
+    struct tw_node *const node = &nodes[random_below(&seed, NODES)];
+    const tw_tick at = tw_now(&wheel) + any_distance();
+    switch (random_below(&seed, 5)) {
+    case 0:
+        tw_cancel(&wheel, node);
+        break;
+    case 1:
+        tw_arm_every(&wheel, node, at, 1 + any_distance(), (enum tw_missed)random_below(&seed, 3),
+                     (uint32_t)random_below(&seed, 9));
+        break;
+    case 2:
+        if (tw_pending(&wheel, node))
+            tw_move(&wheel, node, at);
+        break;
+    default:
+        tw_arm_at(&wheel, node, at);
+        break;
+    }
+}
+
+static void tell(struct tw_node *node, UNUSED void *arg) {
+    struct told *const next = &told[way][told_count[way]++];
+    assert_true(told_count[way] < COUNT_OF(told[way]));
+    const bool is_taken = way == 1;
+    next->node = (unsigned)(node - nodes);
+    next->due = is_taken ? present.due : tw_due(&wheel);
+    next->overruns = is_taken ? present.overruns : tw_overruns(&wheel);
+    next->now = tw_now(&wheel);
+    if (random_below(&seed, 3) == 0)
+        arm_any();
+}
+
+static void turn_to(tw_tick now) {
+    if (way == 0) {
+        assert_int_equal(tw_advance(&wheel, now, TW_UNBOUNDED), 0);
+        return;
+    }
+    while (tw_take(&wheel, now, &present) == 1) {
+        assert_null(tw_running(&wheel));
+        assert_int_equal(tw_due(&wheel), TW_NEVER);
+        present.fn(present.node, present.arg);
+    }
+}
+
+static void play(uint64_t game) {
+    seed = game;
+    told_count[way] = 0;
+    fresh_wheel(NULL);
+    for (unsigned i = 0; i < NODES; ++i)
+        tw_node_init(&nodes[i], tell, NULL);
+    for (unsigned step = 0; step < 400; ++step) {
+        for (unsigned i = 0; i < 3; ++i)
+            arm_any();
+        turn_to(tw_now(&wheel) + any_distance() / 4);
+        assert_whole();
+    }
+}
+
+TEST_IF(!TW_SMALL, take_fires_what_an_advance_fires_and_in_its_order) {
+    for (uint64_t game = 1; game <= 20; ++game) {
+        for (way = 0; way < 2; ++way)
+            play(game);
+        assert_int_equal(told_count[0], told_count[1]);
+        assert_true(told_count[0] > 100);
+        for (size_t i = 0; i < told_count[0]; ++i) {
+            const struct told *const a = &told[0][i], *const b = &told[1][i];
+            if (a->node != b->node || a->due != b->due || a->overruns != b->overruns || a->now != b->now)
+                fail_msg("game %u: fire %u differs", (unsigned)game, (unsigned)i);
+        }
+    }
+}
+
+static void take_inside(UNUSED struct tw_node *node, UNUSED void *arg) {
+    assert_int_equal(tw_take(&wheel, 10, &present), -EBUSY);
+    ++fires;
+}
+
+TEST_IF(!TW_SMALL, take_refuses_a_wheel_that_is_advanced_and_bad_arguments) {
+    struct timer timer;
+    struct tw_node node;
+    present.node = NULL;
+    if (TW_VALIDATION) {
+        assert_int_equal(tw_take(NULL, 1, &present), -EINVAL);
+        assert_int_equal(tw_take(&wheel, 1, NULL), -EINVAL);
+        assert_int_equal(tw_take(&wheel, TW_NEVER, &present), -EINVAL);
+    }
+    fresh_wheel(NULL);
+    tw_node_init(&node, take_inside, NULL);
+    tw_arm_at(&wheel, &node, 5);
+    assert_int_equal(tw_advance(&wheel, 5, TW_UNBOUNDED), 0);
+    assert_int_equal(fires, 1);
+    init_and_arm(&timer, 9);
+    if (TW_VALIDATION)
+        assert_int_equal(tw_take(&wheel, 4, &present), -EINVAL);
+    assert_int_equal(tw_take(&wheel, 8, &present), 0);
+    assert_null(present.node); /* nothing is stored but what is taken */
+    assert_int_equal(tw_take(&wheel, 20, &present), 1);
+    assert_ptr_equal(present.node, &timer.node);
+    assert_ptr_equal(present.arg, &timer);
+    assert_int_equal(tw_now(&wheel), 20);
+    assert_int_equal(tw_pending(&wheel, &timer.node), 0);
+    assert_int_equal(tw_cancel(&wheel, &timer.node), 0); /* it has fired */
+}
+
+/* --- a node and its wheel ---------------------------------------------------------------- */
+
+#if !TW_SMALL
+TEST(wheel_of_a_node_is_the_one_it_was_armed_on) {
+    struct tw_node zeroed, node;
+    memset(&zeroed, 0, sizeof zeroed);
+    tw_node_init(&node, take_inside, NULL);
+    assert_null(tw_wheel_of(NULL));
+    assert_null(tw_wheel_of(&zeroed));
+    assert_null(tw_wheel_of(&node));
+    tw_arm_at(&wheel, &node, 5);
+    assert_ptr_equal(tw_wheel_of(&node), &wheel);
+    tw_cancel(&wheel, &node);
+    assert_ptr_equal(tw_wheel_of(&node), &wheel);
+}
+
+#if TW_RUNTIME
+TEST(cancel_of_a_node_alone_finds_its_wheel) {
+    struct tw_node zeroed, node;
+    memset(&zeroed, 0, sizeof zeroed);
+    tw_node_init(&node, take_inside, NULL);
+    assert_int_equal(tw_cancel(NULL, &zeroed), 0);
+    assert_int_equal(tw_cancel(NULL, &node), 0);
+    assert_int_equal(tw_cancel(NULL, NULL), -EINVAL);
+    tw_arm_at(&wheel, &node, 5);
+    assert_int_equal(tw_cancel(NULL, &node), 1);
+    assert_int_equal(tw_cancel(NULL, &node), 0);
+    assert_int_equal(tw_count(&wheel), 0);
+    assert_whole();
+}
+#endif
+#endif

@@ -24,7 +24,7 @@ void put_characters(text_out &out, const char *text, std::size_t most, void (*pu
     }
 }
 
-// The bytes that put_characters writes if put_plain escapes nothing.
+// Produces the bytes that put_characters would write if put_plain escaped nothing.
 class written_text {
   public:
     explicit written_text(const char *text) : text_(text) {}

@@ -3,7 +3,7 @@
 // Clients may be slow, silent or hostile. Requests and answers are bounded, and the server reads a client's
 // next request only after it has sent the answer. It drops a client that does nothing for a while, and
 // further clients wait for a free place. After an answer the client rests for nine times as long as the
-// answer took: the server reads nothing from it.
+// answer took: meanwhile the server reads nothing from that client.
 //
 // Threads: descriptors change under `mutex`, which a fork takes, so the child knows all descriptors and
 // closes them. Only the server's thread uses the other fields.
@@ -113,7 +113,7 @@ bool answer_next(inspect_server &server, client &peer) {
     const inspect::request asked = inspect::read_request({peer.request, peer.asked});
     if (asked.what == inspect::request::incomplete)
         return true;
-    if (asked.what == inspect::request::wrong) {  // sends only what the socket takes at once
+    if (asked.what == inspect::request::wrong) {  // sends only as much as the socket takes at once
         answer_request(*server.rt, asked, peer.reply);
         peer.sent = 0;
         send_more(peer, now());

@@ -16,8 +16,8 @@ namespace {
 
 // --- threads -----------------------------------------------------------------------------
 
-// The system's number of a thread, queried once per thread and process: a child increments `forks`, because
-// the thread that forked has another number there.
+// The system's number of a thread, queried once per thread and process. A child increments `forks`, because
+// the thread that forked has another number in the child.
 constinit std::atomic<unsigned> forks{1};
 constinit TW_THREAD_LOCAL unsigned asked_at = 0;
 constinit TW_THREAD_LOCAL int id_here = 0;
@@ -52,8 +52,8 @@ int this_thread(trace &recording) {
 // --- recording ---------------------------------------------------------------------------
 
 // The firing thread has measured its lateness. A worker's run is late by the time from its deadline to its
-// start. If the runtime has two clocks the lateness is unknown (-1), because the fire does not say which
-// clock its deadline is on.
+// start. That lateness is unknown (-1) if the runtime has two clocks, because the fire does not say which
+// clock its deadline is on, and on virtual time, which the stopwatch does not measure.
 std::int64_t lateness_of(const tw_runtime &rt, const runtime::recorded_fire &fire) {
     if (fire.kind != runtime::run_kind::on_worker)
         return fire.late.ns;

@@ -38,18 +38,19 @@ struct alignas(32) block {
 };
 static_assert(sizeof(block) == 32);
 
-// Leaves of 1,024 blocks. The first block is not used, so that no handle is 0; nor is the last, so that
+// Leaves of 1,024 blocks. The first block stays unused so that no handle is 0, and the last one so that
 // number + 1 is never 0.
 inline constexpr std::uint32_t leaves = 4096, blocks_of_leaf = 1024;
 inline constexpr std::uint32_t last_block = leaves * blocks_of_leaf - 1;
 
 extern std::atomic<block *> directory[leaves];
 
-// The first block number that is never taken: the last block. A test lowers it, in order to reach it.
+// The end of the block numbers that take_block takes. A test lowers it to run out of numbers.
 extern std::uint32_t end_of_blocks;
 
-// Take block numbers for a set, and give them back with the generation that the next owner starts with. Hold
-// no lock of a runtime: see cells.cpp. Returns 0, -ENOMEM, or -EMFILE if all are taken.
+// take_block takes a block number for a set, and returns 0, -ENOMEM, or -EMFILE if all numbers are taken.
+// give_back_block returns the number; the block's `generation` is then the one that the next owner starts
+// with. The caller holds no lock of a runtime: see cells.cpp.
 int take_block(std::uint32_t &number);
 void give_back_block(std::uint32_t number);
 
@@ -61,7 +62,7 @@ inline block &block_at(std::uint32_t number) {
 // REQUIRES: the cell's block was taken
 inline block &block_of(std::uint32_t cell) { return block_at(cell / cells_of_block); }
 
-// The block of any cell number; null if there is no such block.
+// The block of any cell number; null if that block does not exist.
 inline block *find_block_of(std::uint32_t cell) {
     block *const leaf = directory[cell / cells_of_block / blocks_of_leaf].load(std::memory_order_acquire);
     return leaf != nullptr ? leaf + cell / cells_of_block % blocks_of_leaf : nullptr;

@@ -31,7 +31,7 @@ class bucket_array {
     };
 
     int open(std::uint32_t size);  // a power of two; returns 0 or -ENOMEM
-    void close();                  // whether open or not
+    void close();                  // also if not open
 
     bool is_open() const { return buckets_ != nullptr; }
     const bucket *buckets() const { return buckets_; }
@@ -47,7 +47,8 @@ class bucket_array {
 
     void insert(std::uint32_t hash, std::uint32_t number);
     void erase(std::uint32_t hole);
-    // Moves the content of bucket i, and of the buckets that move up into it, until it stays empty.
+    // Moves the content of bucket i to `other`, and that of the buckets that move up into it, until bucket i
+    // stays empty.
     void move_to(bucket_array &other, std::uint32_t i);
     // Returns the memory of empty buckets to the system.
     void give_back(std::uint32_t from, std::uint32_t to);
@@ -66,7 +67,7 @@ class key_table {
     // Makes a table for up to `capacity` keys, which allocates nothing later; or, if `capacity` is 0, a table
     // that grows. Returns 0, -ENOMEM or an errno of getrandom, negative.
     int open(std::uint32_t capacity);
-    void close();  // whether open or not
+    void close();  // also if not open
 
     std::uint32_t hash(const tw_key &key) const;
 
@@ -93,7 +94,7 @@ class key_table {
     // REQUIRES: the number is not in the table, and there is room
     void insert(std::uint32_t hash, std::uint32_t number);
 
-    // Does nothing if the number is not there with this hash: then another number has replaced it.
+    // Does nothing if the number is not under this hash, because another number has replaced it.
     void erase(std::uint32_t hash, std::uint32_t number);
 
     std::uint32_t count() const { return count_; }
@@ -111,8 +112,8 @@ class key_table {
     std::uint32_t old_left_ = 0;  // the buckets of old_ from this one on have moved
     std::uint32_t count_ = 0;
 
-    // The address and mask of buckets_, for `prefetch`, which has no lock. They may be out of date, or not
-    // match: prefetching a wrong address does no harm.
+    // The address and mask of buckets_, for `prefetch`, which has no lock. They may be stale, or not
+    // match each other: prefetching a wrong address does no harm.
     std::atomic<const bucket_array::bucket *> prefetched_{nullptr};
     std::atomic<std::uint32_t> prefetched_mask_{0};
 };

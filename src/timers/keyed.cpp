@@ -12,7 +12,7 @@
 struct tw_keyed : tickwheel::timers::record_set {
     tickwheel::timers::key_table keys;
     std::uint32_t capacity;
-    // From `reserve` to `publish`: the record that loses its key.
+    // Between `reserve` and `publish`: the record that loses its key.
     tickwheel::timers::record *replaced TW_GUARDED_BY(tickwheel::core::wheels_lock);
 };
 
@@ -33,7 +33,7 @@ bool has_key(record &timer, const tw_key &key) {
     return rest.key_size == key.size && (key.size == 0 || std::memcmp(bytes, key.bytes, key.size) == 0);
 }
 
-// Returns null if there is none.
+// Returns null if no record has the key.
 record *find(tw_keyed &set, std::uint32_t hash, const tw_key &key) TW_REQUIRES(core::wheels_lock) {
     const std::uint32_t cell =
         set.keys.find(hash, [&](std::uint32_t candidate) { return has_key(record_at(candidate), key); });

@@ -77,7 +77,7 @@ void finish_if_over(record_set &set, record &timer, record_lock &lock) {
     finish(set, timer, lock);
 }
 
-// The record's last fire is not called after all.
+// Makes a record live again whose last fire will not run after all.
 static void take_back_last(record &timer) {
     if (timer.state == record_state::last)
         timer.state = record_state::live;
@@ -272,7 +272,8 @@ void release_after_run(record_set &set) {
         release_references(set, 1);
 }
 
-// Calls the callback on a worker. If an exception passes, calls left() on its way out, with the lock held.
+// Calls the callback on a worker. If the callback throws, calls left(), with the lock held, before the
+// exception goes on.
 template <class Left>
 void call(record_set &set, record &timer, std::int64_t due, record_lock &lock, Left left)
     TW_YIELDS(core::wheels_lock) {

@@ -17,8 +17,8 @@
 
 namespace tickwheel::timers {
 
-// While this lives, the thread is in a function of a record's user: a callback, `next`, `copy`, `drop` or a
-// drain's visitor.
+// While this object lives, the thread is in one of the user's functions for a record: a callback, `next`,
+// `copy`, `drop` or a drain's visitor.
 class inside_record : runtime::on_stack<inside_record> {
   public:
     inside_record(const record_set &set, const record &timer) : record_(&timer), set_(&set) {}
@@ -37,7 +37,7 @@ class inside_record : runtime::on_stack<inside_record> {
     const record_set *set_;
 };
 
-// While this lives, the record lock is released and the thread calls one of the user's functions.
+// While this object lives, the record lock is released and the thread calls one of the user's functions.
 class TW_SCOPED_CAPABILITY user_call {
   public:
     user_call(record_set &set, record &timer, record_lock &lock) TW_RELEASE(core::wheels_lock)

@@ -7,7 +7,7 @@
 //     record_set.cpp          making, walking, draining and freeing the set
 //     record_store, cells     the memory of one set, and its numbering
 //     spare_memory, slab      the memory that sets leave to others, and the source of all memory
-//     record_space            shared by all sets of a runtime: the lock, memory for entries, the fire
+//     record_space            shared by all sets of a runtime: the lock, memory for entries, the current fire
 //
 // Invariants
 //   S1  A cell is reused only when nothing can reach its former record any more: the record is on no wheel,
@@ -30,10 +30,10 @@ struct set_options;
 
 // Finds the records of a set with keys.
 struct lookup_hooks {
-    // Makes the lookup, before anything else knows the set. Returns 0 or a negative errno.
+    // Makes the lookup, before any other code can find the set. Returns 0 or a negative errno.
     int (*open)(record_set &, const set_options &);
 
-    // Frees the lookup, when the set has no more records; also after `open` has failed.
+    // Frees the lookup once the set has no records left; also after `open` has failed.
     void (*close)(record_set &);
 
     // The following need the record lock.
@@ -46,7 +46,7 @@ struct lookup_hooks {
     void (*unpublish)(record_set &, record &);
 };
 
-// A copy of a user's key, and its hash. It is made before the record that will take it over exists.
+// A copy of a user's key, and its hash, made before the record that takes over the copy exists.
 struct key_copy {
     key_copy() = default;
     ~key_copy();
@@ -156,14 +156,14 @@ struct record_visitor {
     void *arg = nullptr;
 };
 
-// How far a walk over all armed records of a runtime has come: a set, by its number as a component, and a
-// record, by its number in the set's store.
+// The position of a walk over all armed records of a runtime: the set's number as a component, and the
+// record's number in the set's store.
 struct walk_position {
     std::uint64_t set = 0;
     std::uint32_t record = 0;
 
-    // Bounds, read when the walk arrives: of this set's records, and of the sets. 0: not read yet. Without
-    // them, a visitor that starts timers or makes sets could keep the walk going forever.
+    // Bounds of this set's records and of the sets, which the walk reads when it arrives; 0: not read yet.
+    // Without bounds, a visitor that starts timers or makes sets could keep the walk going forever.
     std::uint32_t end = 0;
     std::uint64_t last_set = 0;
 };
@@ -177,8 +177,8 @@ struct met_record {
     std::int64_t due, period;
 };
 
-// Calls visit(met, arg) for the next armed record from `at` on, and moves `at` past it. Returns false if
-// there is none. A record that ends meanwhile is kept until the visit is over. Sets may be made and freed
+// Calls visit(met, arg) for the next armed record from `at` on, and moves `at` past it. Returns false if no
+// record is left. Keeps a record that ends meanwhile until the visit is over. Sets may be made and freed
 // between two calls.
 bool visit_next(tw_runtime &rt, walk_position &at, void (*visit)(const met_record &, void *), void *arg);
 std::int64_t drain(record_set *set, const record_visitor &visitor);

@@ -18,7 +18,7 @@
 
 namespace tickwheel::timers {
 
-// A component. It is made before the first set, and so it is destroyed after the last one.
+// A component, made before the first set and so destroyed after the last one.
 //
 // Invariants
 //   E1  The entries of all cells have chunks: chunk_count >= chunks_for(cells). So arming never lacks a

@@ -1,7 +1,7 @@
 // Starting a record. See record_set.hpp for the invariants.
 //
-// The order makes sure that a failing start changes nothing: check, take a cell, fill it in, call the user's
-// `copy` and `next`, arm, publish. No other thread can find the record until the last two steps.
+// A start that fails changes nothing, thanks to the order of steps: check, take a cell, fill it in, call the
+// user's `copy` and `next`, arm, publish. No other thread can find the record before the last two.
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -128,7 +128,7 @@ std::uint8_t label_in(const record_set &set, const tw_task &task) {
 }
 
 // Undoes the start of a record and returns `error`. Drops the argument only if the user's `copy` has made it.
-// `drop` may cause a refusal of its own, so this notes its own reason again afterwards.
+// `drop` may cause another refusal, so this function notes its own reason again afterwards.
 int abandon(record_set &set, record &timer, bool copied, int error, record_lock &lock)
     TW_YIELDS(core::wheels_lock) {
     const char *const why = runtime::noted_for(error);

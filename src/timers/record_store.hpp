@@ -20,8 +20,8 @@ namespace tickwheel::timers {
 
 inline constexpr std::uint32_t most_blocks_at_once = 64;
 
-// Everything that a store needs to grow, allocated without the lock. If freed sets have left blocks, only
-// room for the numbers of these blocks.
+// Everything that a store needs to grow, allocated without the lock. If freed sets have left blocks, the
+// growth is only room for the numbers of these blocks.
 struct growth {
     std::uint32_t from = 0;  // the number of cells when this was planned
     std::uint32_t cells = 0;
@@ -58,8 +58,8 @@ class record_store {
     // caller knows the store.
     void attach(record_set &owner, std::uint32_t capacity);
 
-    // Ends the use by a set: no handle finds the cells any more. Links all blocks but the first; returns one
-    // end of the chain, or 0. Needs no lock, because the set has no records.
+    // Ends a set's use of the store: no handle finds the cells any more. Links all blocks but the first;
+    // returns one end of the chain, or 0. Needs no lock, because the set has no records.
     std::uint32_t detach();
 
     // Gives back the number of the first block, and frees the table. Needs no lock.

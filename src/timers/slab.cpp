@@ -27,7 +27,7 @@ constexpr std::size_t round_up(std::size_t bytes, std::size_t unit) {
     return (bytes + unit - 1) / unit * unit;
 }
 
-// Maps `bytes`, a multiple of huge_page, aligned to huge_page. Null without memory.
+// Maps `bytes`, a multiple of huge_page, aligned to huge_page. Returns null if memory runs out.
 char *map_huge_pages(std::size_t bytes) {
     void *const found =
         mmap(nullptr, bytes + huge_page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -15,7 +15,7 @@ struct alignas(64) slab {
 
 inline constexpr std::size_t huge_page = std::size_t{2} << 20;
 
-// Allocates a slab. Any thread, no lock. Null without memory.
+// Allocates a slab. Any thread, no lock. Returns null if memory runs out.
 slab *allocate_slab(std::size_t bytes);
 
 // The same for chunks, in small pages, because most chunks are never written. A huge page would take 2 MB for

@@ -39,7 +39,7 @@ class fire_queue {
     std::uint32_t waiting() const { return waiting_; }
     std::uint64_t next_number() const { return next_number_; }
 
-    // How many fires workers could take now, one fire each.
+    // The number of fires that workers could take now, one each.
     std::uint32_t takable() const { return takable_; }
 
     // The ready runnable with the oldest fire; null if none is ready.
@@ -136,7 +136,7 @@ class fire_queue {
         tw_runnable *runnable;
     };
 
-    // How many workers could take a fire of this ready runnable now: its share of `takable_`.
+    // The number of workers that could take a fire of this ready runnable now: its share of `takable_`.
     static std::uint32_t share(const tw_runnable &runnable) {
         return is_concurrent(runnable) ? runnable.waiting : 1;
     }

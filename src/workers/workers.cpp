@@ -287,7 +287,7 @@ bool is_run_here(const tw_workers &pool, const tw_runnable &runnable) TW_REQUIRE
 
 // --- work items -----------------------------------------------------------------------------
 
-// A item is a node and a runnable in the caller's storage. The node is its first member, so the node's
+// A work item is a node and a runnable in the caller's storage. The node is the first member, so the node's
 // callback finds the item by the node's address.
 
 tw_work &item_of(tw_runnable &runnable) {
@@ -311,10 +311,10 @@ constexpr tw_runnable_hooks item_hooks = {run_item, discard_item, describe_item}
 
 bool is_item(const tw_runnable &runnable) { return runnable.hooks == &item_hooks; }
 
-// A item with fires to withdraw; null if there is none. Each search continues where the previous one ended.
-// As the queue changes in between, only a search of the whole heap proves that there is none, so if the
-// first search fails, a second one starts at the last place. Running work items are not in the heap and come
-// last.
+// Finds a work item with fires to withdraw; null if no item has any. Each search continues where the previous
+// one ended. Because the queue changes in between, only a search of the whole heap can prove that no item has
+// any, so if the first search fails, a second one starts at the last place. Running items are not in the
+// heap; the function looks at them last.
 tw_runnable *job_to_withdraw(tw_workers &pool) TW_REQUIRES(pool.mutex) {
     const auto is_wanted = [before = pool.clear_before](const tw_runnable &runnable) {
         return is_item(runnable) && runnable.last != nullptr && runnable.last->next->number < before;
@@ -343,12 +343,12 @@ std::uint32_t withdraw_from(tw_workers &pool, tw_runnable &runnable) TW_REQUIRES
     return taken_back;
 }
 
-// Has job_to_withdraw find the work items with fires that wait now.
+// Makes job_to_withdraw find the work items whose fires wait now.
 void mark_jobs_to_withdraw(tw_workers &pool) TW_REQUIRES(pool.mutex) {
     pool.clear_before = pool.queue.next_number();
 }
 
-// The callback of a item's node, on the firing thread. Once enqueued, the item may run and be freed.
+// The callback of an item's node, on the firing thread. Once enqueued, the item may run and be freed.
 void fire_item(tw_node *node, void *) {
     tw_runnable &runnable = reinterpret_cast<tw_work *>(node)->runnable;
     tw_runtime &rt = *runnable.workers->rt;
@@ -399,10 +399,10 @@ void make_runnable(tw_runnable &runnable, tw_workers &workers, const tw_runnable
             workers.runners[i].current = &freed_runnable;
 }
 
-// Queues one fire, from the callback of its node. A item that is slower than its period does not fill the
-// queue unless it is TW_BURST, as its fires join the waiting one. With TW_FULL_REJECT a full queue rejects
-// the fire, unless an idle worker can take it at once. Otherwise the fire is queued, and if that exceeds the
-// bound the pool asks to be settled.
+// Queues one fire, from the callback of its node. An item that is slower than its period does not fill the
+// queue unless it is TW_BURST, because its fires join the waiting one. With TW_FULL_REJECT a full queue
+// rejects the fire, unless an idle worker can take it at once. Otherwise the fire is queued, and if that
+// exceeds the bound the pool asks to be settled.
 enqueued enqueue(tw_runnable &runnable, bool skips, std::int64_t due, std::uint64_t overruns) {
     tw_workers &pool = *runnable.workers;
     const base::mutex_hold hold(&pool.mutex);

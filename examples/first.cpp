@@ -8,6 +8,6 @@ int main() {
     auto beat = timers.every(1s, [] { std::cout << "alive" << std::endl; });
     auto idle = timers.after(2s, [] { std::cout << "idle" << std::endl; });
     std::this_thread::sleep_for(1500ms);
-    idle.postpone(2s);  // data came in
+    idle.move(2s);  // data came in
     std::this_thread::sleep_for(2700ms);
 }  // both timers end with their scope

@@ -74,7 +74,7 @@ static void come(const char *customer) {
 
 static void buy(const char *customer) {
     char room[KEY_ROOM];
-    struct tw_keyed_timer timer = {0};
+    struct tw_entry timer = {0};
     struct tw_key key = key_of(room, customer, "warranty");
     must(tw_keyed_after(customers, key, minute * 2 * 365 * 24 * 60, on_customer, "it has ended"));
     must(tw_keyed_get(customers, key, &timer));

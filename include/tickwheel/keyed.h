@@ -110,7 +110,7 @@ TW_MUST_CHECK int tw_keyed_new(struct tw_keyed **keyed, struct tw_runtime *rt,
 
 /* Cancels all timers of the table, waits for running callbacks, drops the arguments and frees the
  * table; `keyed` may be null. No other thread may be in a call on the table. Returns 0.
- *   -EBUSY   called from a callback, `next`, `drop` or `copy` of one of its timers, or from `each`
+ *   -EBUSY   called from a callback, `next`, `drop` or `copy` of one of its timers, or from a visit
  *   -ECHILD  also: a `drop` has forked and this is the child, where the table is not freed yet */
 int tw_keyed_free(struct tw_keyed *keyed);
 
@@ -139,8 +139,7 @@ TW_MUST_CHECK int tw_keyed_after(struct tw_keyed *keyed, struct tw_key key, int6
                                  tw_task_callback *fn, void *arg);
 
 /* Sets a periodic timer: calls fn(event, arg) every `period_ns`, first one period from now. `missed` is
- * the policy for fires that are late by more than a period. Returns 1 if it replaced a timer, as
- * tw_keyed_set may, else 0.
+ * the policy for fires that are late by more than a period. Returns 0.
  *   -EINVAL  also: an invalid key; the period or `missed` as in tw_runtime_every
  *   -ENOMEM  no memory to grow, or for the key
  *   -ENOSPC  the table has as many timers as its capacity, or TW_TIMERS_MAX
@@ -156,13 +155,6 @@ TW_MUST_CHECK int tw_keyed_every(struct tw_keyed *keyed, struct tw_key key, int6
  *   -EBUSY   its last fire has begun or waits for a worker, so it cannot be moved any more; or
  *            `next` has not yet returned the next deadline */
 int tw_keyed_move(struct tw_keyed *keyed, struct tw_key key, int64_t delay_ns);
-
-/* Postpones a timer: moves it to `delay_ns` from now, unless it is due at that tick or later already;
- * then it stays, also in the order. The delay of tw_keyed_again stays what it was. Returns 0.
- *   -ENOENT  see Conventions
- *   -EBUSY   its last fire has begun or waits for a worker, so it cannot be moved any more; or
- *            `next` has not yet returned the next deadline */
-int tw_keyed_postpone(struct tw_keyed *keyed, struct tw_key key, int64_t delay_ns);
 
 /* Starts a timer's delay again: moves it by the delay that it was last set or moved with, without
  * slack; a periodic timer is now due one period from now. Returns 0.
@@ -186,44 +178,41 @@ int tw_keyed_cancel(struct tw_keyed *keyed, struct tw_key key);
  *   -ENOENT  see Conventions */
 int tw_keyed_cancel_wait(struct tw_keyed *keyed, struct tw_key key);
 
-/* The result of tw_keyed_get. */
-struct tw_keyed_timer {
-    int64_t remaining_ns; /* until it is due; 0 if it is overdue, or its last fire has begun or waits
-                             for a worker */
-    void *arg;            /* the callback's argument; valid only until it is dropped */
-};
-
-/* Looks up a timer, fills in *timer, which may be null, and returns 0.
+/* Fills in *entry, which may be null, with what there is to know of a timer, and returns 0; entry->key is
+ * null. Another thread may end the timer at any time: the argument is only valid as long as the program sees
+ * to that, or in a visit.
  *   -ENOENT  see Conventions */
-TW_MUST_CHECK int tw_keyed_get(struct tw_keyed *keyed, struct tw_key key, struct tw_keyed_timer *timer);
+TW_MUST_CHECK int tw_keyed_get(struct tw_keyed *keyed, struct tw_key key, struct tw_entry *entry);
+
+/* Calls visit(entry, arg) on the timer under a key, to use or change the timer's argument: that is not
+ * dropped before `visit` has returned, whoever ends the timer meanwhile. Returns what `visit` has returned.
+ *   -EINVAL  also: visit is null
+ *   -ENOENT  see Conventions
+ *   -ECHILD  also: `visit` has forked and this is the child */
+int tw_keyed_visit(struct tw_keyed *keyed, struct tw_key key, tw_visitor *visit, void *arg);
 
 /* Returns the number of timers, including cancelled ones whose callback is still running or whose
  * argument is not yet dropped. */
 TW_MUST_CHECK size_t tw_keyed_count(struct tw_keyed *keyed);
 
-/* Receives one timer of a walk, or one that tw_keyed_cancel_all cancels. */
-typedef void tw_keyed_visitor(const struct tw_key *key, void *arg, void *visit_arg);
+/* Walks the table: calls visit(entry, arg) on every timer that exists when the walk comes to it, in any
+ * order, as tw_timers_each of timers.h does. To give each key a new deadline use tw_keyed_move: one that is
+ * set again may be visited again. Returns 0, or what `visit` has returned last.
+ *   -EINVAL  also: visit is null
+ *   -ECHILD  also: `visit` has forked and this is the child */
+int tw_keyed_each(struct tw_keyed *keyed, tw_visitor *visit, void *arg);
 
-/* Walks the table: calls each(key, arg, visit_arg) on every timer that exists when the walk comes to it, in
- * any order, as tw_timers_each of timers.h does. The key is valid until `each` returns. To give each key
- * a new deadline use tw_keyed_move: one that is set again may be visited again. Returns the number of
- * visits.
- *   -EINVAL  also: `each` is null
- *   -ECHILD  also: `each` has forked and this is the child */
-int64_t tw_keyed_each(struct tw_keyed *keyed, tw_keyed_visitor *each, void *visit_arg);
-
-/* Cancels every timer that exists now, and calls each(key, arg, visit_arg) on those
- * that still had to fire, before their argument is dropped. `each` runs on this thread with no lock
- * held and may be null. None of these timers fires any more; on return all of them have ended, and
- * none of their callbacks is running on another thread. Timers that are set meanwhile stay. Returns
- * the number of timers that still had to fire.
+/* Cancels every timer that exists now, and calls visit(entry, arg) on those that still had to fire, before
+ * their argument is dropped. `visit` may be null; what it returns is ignored. None of these timers fires any
+ * more; on return all of them have ended, and none of their callbacks is running on another thread. Timers
+ * that are set meanwhile stay. Returns the number of timers that still had to fire.
  *
  * Called from a callback of one of these timers, it does not wait for that callback. Two callbacks
  * that cancel all timers of one table deadlock. The time it takes is proportional to the highest number of
  * timers since the table was last empty.
  *   -EBUSY   called from a callback of the table, while the 64th call before this one still runs
- *   -ECHILD  also: `each` or a `drop` has forked and this is the child; the rest is not cancelled */
-int64_t tw_keyed_cancel_all(struct tw_keyed *keyed, tw_keyed_visitor *each, void *visit_arg);
+ *   -ECHILD  also: `visit` or a `drop` has forked and this is the child; the rest is not cancelled */
+int64_t tw_keyed_cancel_all(struct tw_keyed *keyed, tw_visitor *visit, void *arg);
 
 #ifdef __cplusplus
 }

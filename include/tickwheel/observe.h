@@ -94,29 +94,16 @@ TW_MUST_CHECK int tw_runtime_observe(struct tw_runtime *rt, struct tw_observed *
 
 /* --- pending timers ------------------------------------------------------------------ */
 
-/* A pending timer. All pointers are valid until the visitor returns, except `node`, which may have been
- * cancelled and freed meanwhile: it is an address to compare. */
-struct tw_pending_timer {
-    const struct tw_node *node; /* null for a timer of timers.h or keyed.h */
-    tw_handle handle;           /* TW_NO_HANDLE unless it is a timer of timers.h */
-    const struct tw_key *key;   /* null unless it is a timer of keyed.h */
-    const char *label;          /* null: none */
-    int64_t due_ns;             /* its deadline, rounded up to a tick, a reading of its clock */
-    int64_t remaining_ns;       /* from now until then; negative if it is overdue */
-    int64_t period_ns;          /* 0: oneshot, or a schedule of the program's own */
-    int on_wall;                /* not 0: its clock is the wall clock; else the steady one */
-};
-
-typedef void tw_pending_visitor(const struct tw_pending_timer *timer, void *arg);
-
-/* Calls visit(timer, arg) for the timers that are pending, in no particular order, with no lock held.
- * No lock is held for longer than it takes to copy 32 timers, and nothing is allocated. A timer that is
- * pending throughout, and that no call arms or moves, is visited once; a node twice if the wheel has
- * lowered it meanwhile, and perhaps not at all if it is periodic and has fired, or an earlier
- * tw_runtime_postpone has taken effect meanwhile. `visit` may call anything on the runtime, tw_runtime_free
- * included, and must return. Returns how often it was called.
+/* Calls visit(entry, arg) for the timers that are pending, in no particular order, until it returns
+ * something other than 0. No lock is held for longer than it takes to copy one timer, and nothing is
+ * allocated. A timer that is pending throughout, and that no call arms or moves, is visited once; a node
+ * twice if the wheel has lowered it meanwhile, and perhaps not at all if it is periodic and has fired, or an
+ * earlier tw_runtime_postpone has taken effect meanwhile. A node may have been cancelled and freed when its
+ * visit begins: unless your program prevents that, entry->node is an address to compare. `visit` may free the
+ * runtime, which ends the walk. Returns 0, or what `visit` has returned last.
+ *   -EINVAL  also: visit is null
  *   -ECHILD  also: `visit` has forked and this is the child, where it is not called again */
-int64_t tw_runtime_each(struct tw_runtime *rt, tw_pending_visitor *visit, void *arg);
+int tw_runtime_each(struct tw_runtime *rt, tw_visitor *visit, void *arg);
 
 /* Receives a piece of text, which no null byte ends. */
 typedef void tw_text(const char *text, size_t size, void *arg);

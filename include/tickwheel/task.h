@@ -18,8 +18,9 @@
 extern "C" {
 #endif
 
-/* A number that stands for one timer of timers.h; 0: none. */
+/* A number that stands for one timer of timers.h. */
 typedef uint64_t tw_handle;
+#define TW_NO_HANDLE UINT64_C(0) /* no timer */
 
 struct tw_key;
 
@@ -30,6 +31,24 @@ struct tw_event {
     int64_t due_ns;           /* the deadline of this fire, as tw_runtime_due returns it */
     uint64_t overruns;        /* further fires that were missed, as tw_runtime_overruns returns them */
 };
+
+/* A timer, as a look at it shows. All pointers are valid until the visitor returns. */
+struct tw_entry {
+    struct tw_node *node;     /* null for a timer of timers.h or keyed.h */
+    tw_handle handle;         /* TW_NO_HANDLE unless it is a timer of timers.h */
+    const struct tw_key *key; /* null unless it is a timer of keyed.h */
+    void *arg;                /* the callback's argument; null for a node */
+    const char *label;        /* see observe.h; null: none */
+    int64_t due_ns;           /* its deadline, rounded up to a tick, a reading of its clock */
+    int64_t remaining_ns;     /* from now until then, TW_NO_DEADLINE if no clock ever reads that; negative if
+                                 it is overdue; 0 if its last fire has begun or waits for a worker */
+    int64_t period_ns;        /* 0: oneshot, or a schedule of the program's own */
+    int on_wall;              /* not 0: its clock is the wall clock; else the steady one */
+};
+
+/* Receives timers one by one. It is called with no lock held and may do anything that a callback may. A
+ * result that is not 0 ends the walk. */
+typedef int tw_visitor(const struct tw_entry *entry, void *arg);
 
 /* A timer's callback. `arg` is the task's argument, or the timer's copy of it. */
 typedef void tw_task_callback(const struct tw_event *event, void *arg);

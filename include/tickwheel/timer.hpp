@@ -54,20 +54,18 @@ class [[nodiscard("a discarded timer is cancelled at once; see spawn")]] timer {
         return moved_by(tw_timer_move, detail::delay_in(delay));
     }
 
-    // move(), unless the timer is due then or later already.
-    template <class Rep, class Period> bool postpone(std::chrono::duration<Rep, Period> delay) {
-        return moved_by(tw_timer_postpone, detail::delay_in(delay));
-    }
-
-    // move() by the delay that it was last started or moved with (postpone() does not change that), or
-    // by its period: one call for each sign of life keeps an idle timeout off. Throws std::system_error
-    // (invalid_argument) for a timer that was started with a deadline or a schedule.
+    // move() by the delay that it was last started or moved with, or by its period: one call for each sign of
+    // life keeps an idle timeout off. Throws std::system_error (invalid_argument) for a timer that was
+    // started with a deadline or a schedule.
     bool again() { return moved_by(tw_timer_again); }
 
     // Returns the time until it is due: 0 if that has passed, or if its last fire has begun or
     // waits for a worker; nothing if it is gone.
     [[nodiscard]] std::optional<std::chrono::nanoseconds> remaining() const noexcept {
-        return detail::remaining_of(tw_timer_remaining(timers(), id_));
+        tw_entry entry = {};
+        const int error = tw_timer_get(timers(), id_, &entry);
+        return detail::remaining_of(error != 0 ? TW_NO_DEADLINE
+                                               : std::max<std::int64_t>(entry.remaining_ns, 0));
     }
 
     // Returns true unless it is gone.

@@ -21,7 +21,7 @@
  *   Arguments  `timers` is the set, and `handle` the timer that the call is about. `options` may be
  *              null.
  *   Handles    A timer exists from its start until it is cancelled, or until its last callback and
- *              `next` have returned. After that every function but tw_timer_remaining returns:
+ *              `next` have returned. After that every function returns:
  *   -ESTALE      the handle belonged to a timer of this set that is gone
  *   -ENOENT      the handle never belonged to this set: it is another set's, 0, or made up
  *   Allocates  tw_timers_new. With a capacity nothing else allocates; without one,
@@ -49,7 +49,6 @@
 extern "C" {
 #endif
 
-#define TW_NO_HANDLE UINT64_C(0)
 #define TW_TIMERS_MAX (UINT32_C(4094) << 20) /* highest number of timers in one set */
 
 /* A set of timers on one runtime. The library owns the timers; the caller owns the set. */
@@ -79,7 +78,7 @@ TW_MUST_CHECK int tw_timers_new(struct tw_timers **timers, struct tw_runtime *rt
 
 /* Cancels all timers of the set, waits for running callbacks, drops the arguments and frees the set;
  * `timers` may be null. No other thread may be in a call on the set. Returns 0.
- *   -EBUSY   called from a callback, `next`, `drop` or `copy` of one of its timers, or from `each`
+ *   -EBUSY   called from a callback, `next`, `drop` or `copy` of one of its timers, or from a visit
  *   -ECHILD  also: a `drop` has forked and this is the child, where the set is not freed yet */
 int tw_timers_free(struct tw_timers *timers);
 
@@ -136,12 +135,6 @@ int tw_timer_cancel_wait(struct tw_timers *timers, tw_handle handle);
  *            own callback: start another timer, or start it with a period and cancel it */
 int tw_timer_move(struct tw_timers *timers, tw_handle handle, int64_t delay_ns);
 
-/* Postpones a timer: moves it to `delay_ns` from now, unless it is due at that tick or later already;
- * then it stays, also in the order. The delay of tw_timer_again stays what it was. Returns 0.
- *   -EBUSY   its last fire has begun or waits for a worker, so it cannot be moved any more; or
- *            `next` has not yet returned the next deadline */
-int tw_timer_postpone(struct tw_timers *timers, tw_handle handle, int64_t delay_ns);
-
 /* Starts a timer's delay again: moves it by the delay that it was last started or moved with, without
  * slack; a periodic timer is now due one period from now. This is how an idle timeout is kept off: one
  * call for each sign of life. Returns 0.
@@ -151,42 +144,40 @@ int tw_timer_postpone(struct tw_timers *timers, tw_handle handle, int64_t delay_
  *            `next` has not yet returned the next deadline */
 int tw_timer_again(struct tw_timers *timers, tw_handle handle);
 
-/* Returns the nanoseconds until the timer is due, at most TW_NO_DEADLINE - 1; 0 if it is overdue, or its last
- * fire has begun or waits for a worker; TW_NO_DEADLINE if it is gone. */
-TW_MUST_CHECK int64_t tw_timer_remaining(struct tw_timers *timers, tw_handle handle);
+/* Fills in *entry, which may be null, with what there is to know of a timer, and returns 0. Another thread
+ * may end the timer at any time: the argument is only valid as long as the program sees to that, or in a
+ * visit of tw_timers_each.
+ *   -ESTALE, -ENOENT  see Conventions */
+TW_MUST_CHECK int tw_timer_get(struct tw_timers *timers, tw_handle handle, struct tw_entry *entry);
 
 /* Returns the number of timers, including cancelled ones whose callback is still running or whose
  * argument is not yet dropped. */
 TW_MUST_CHECK size_t tw_timers_count(struct tw_timers *timers);
 
-/* Receives one timer of a walk, or one that tw_timers_cancel_all cancels. */
-typedef void tw_timers_visitor(tw_handle handle, void *arg, void *visit_arg);
-
-/* Walks the set: calls each(handle, arg, visit_arg) on every timer that exists when the walk comes to
- * it, in any order. A timer may fire, be moved or be cancelled during its visit, by `each` or by another
- * thread; its argument is not dropped before `each` has returned. `each` runs on this thread with no
- * lock held and may do anything that a callback may. If it frees the runtime, the walk ends. Timers that
- * are started meanwhile may be visited or not; the walk ends when it has come past those that there were
- * when it began. Returns the number of visits.
+/* Walks the set: calls visit(entry, arg) on every timer that exists when the walk comes to it, in any
+ * order, until it returns something other than 0. A timer may fire, be moved or be cancelled during its
+ * visit, by `visit` or by another thread; its argument is not dropped before `visit` has returned. If `visit`
+ * frees the runtime, the walk ends. Timers that are started meanwhile may be visited or not; the walk ends
+ * when it has come past those that there were when it began. Returns 0, or what `visit` has returned last.
  *
  * tw_timer_cancel_wait also waits for a visit of its timer on another thread. The time that a walk takes
  * is that of tw_timers_cancel_all.
- *   -EINVAL  also: `each` is null
- *   -ECHILD  also: `each` has forked and this is the child */
-int64_t tw_timers_each(struct tw_timers *timers, tw_timers_visitor *each, void *visit_arg);
+ *   -EINVAL  also: visit is null
+ *   -ECHILD  also: `visit` has forked and this is the child */
+int tw_timers_each(struct tw_timers *timers, tw_visitor *visit, void *arg);
 
-/* Cancels every timer that exists now, and calls each(handle, arg, visit_arg) on those
- * that still had to fire, before their argument is dropped. `each` runs on this thread with no lock
- * held and may be null; the handle that it gets is already stale. None of these timers fires any
- * more; on return all of them have ended, and none of their callbacks is running on another thread.
- * Timers that are started meanwhile stay. Returns the number of timers that still had to fire.
+/* Cancels every timer that exists now, and calls visit(entry, arg) on those that still had to fire, before
+ * their argument is dropped. `visit` may be null; what it returns is ignored, and the handle that it gets is
+ * already stale. None of these timers fires any more; on return all of them have ended, and none of their
+ * callbacks is running on another thread. Timers that are started meanwhile stay. Returns the number of
+ * timers that still had to fire.
  *
  * Called from a callback of one of these timers, it does not wait for that callback. Two callbacks
  * that cancel all timers of one set deadlock. The time it takes is proportional to the highest number of
  * timers since the set was last empty.
  *   -EBUSY   called from a callback of the set, while the 64th call before this one still runs
- *   -ECHILD  also: `each` or a `drop` has forked and this is the child; the rest is not cancelled */
-int64_t tw_timers_cancel_all(struct tw_timers *timers, tw_timers_visitor *each, void *visit_arg);
+ *   -ECHILD  also: `visit` or a `drop` has forked and this is the child; the rest is not cancelled */
+int64_t tw_timers_cancel_all(struct tw_timers *timers, tw_visitor *visit, void *arg);
 
 #ifdef __cplusplus
 }

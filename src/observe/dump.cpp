@@ -84,7 +84,7 @@ struct listing {
     std::size_t omitted;
 };
 
-void print_name(const tw_pending_timer &timer, text_out &out) {
+void print_name(const tw_entry &timer, text_out &out) {
     if (timer.node != nullptr)
         out.print("node %p\n", static_cast<const void *>(timer.node));
     else if (timer.key == nullptr)
@@ -95,11 +95,11 @@ void print_name(const tw_pending_timer &timer, text_out &out) {
         out.print("key of %zu bytes\n", timer.key->size);
 }
 
-void dump_timer(const tw_pending_timer *timer, void *arg) {
+int dump_timer(const tw_entry *timer, void *arg) {
     listing &list = *static_cast<listing *>(arg);
     if (list.left == 0) {
         ++list.omitted;
-        return;
+        return 0;
     }
     --list.left;
     list.out.print("%-12s %-12s %-24.64s ",
@@ -107,6 +107,7 @@ void dump_timer(const tw_pending_timer *timer, void *arg) {
                    timer->period_ns == 0 ? "once" : short_duration(timer->period_ns).text,
                    timer->label != nullptr ? timer->label : "(none)");
     print_name(*timer, list.out);
+    return 0;
 }
 
 void dump_pending(tw_runtime &rt, std::size_t timers, text_out &out) {

@@ -106,10 +106,10 @@ struct due_first {
     unsigned wanted, count;
 };
 
-void meet(const tw_pending_timer *timer, void *arg) {
+int meet(const tw_entry *timer, void *arg) {
     due_first &first = *static_cast<due_first *>(arg);
     if (first.count == first.wanted && first.timers[first.count - 1].remaining <= timer->remaining_ns)
-        return;
+        return 0;
     unsigned place = first.count < first.wanted ? first.count++ : first.count - 1;
     for (; place > 0 && first.timers[place - 1].remaining > timer->remaining_ns; --place)
         first.timers[place] = first.timers[place - 1];
@@ -118,6 +118,7 @@ void meet(const tw_pending_timer *timer, void *arg) {
                            : timer->key != nullptr ? "key"
                                                    : "handle",
                            timer->label};
+    return 0;
 }
 
 void put_pending(tw_runtime &rt, unsigned wanted, text_out &out) {

@@ -14,76 +14,59 @@ namespace {
 // One walk: passes each pending timer to the user's visitor.
 struct pending_walk {
     tw_runtime &rt;
-    tw_pending_visitor *visit;
-    void *arg;
-    std::int64_t visits = 0;
+    timers::record_visitor to;
+    int result = 0;
 
-    // True if the visitor has ended the walk: it has freed the runtime, or has forked and this is the child.
-    bool is_over() const { return rt.is_freed != 0 || rt.forked; }
-
-    void hand_out(tw_pending_timer &timer, unsigned label, const runtime::timeline &of) {
-        if (is_over())
-            return;
-        timer.label = runtime::label_text(rt, label);
-        timer.remaining_ns = timer.due_ns == TW_NO_DEADLINE ? TW_NO_DEADLINE : timer.due_ns - of.clock.read();
-        timer.on_wall = of.can_be_set ? 1 : 0;
-        visit(&timer, arg);
-        ++visits;
-    }
+    // True if the visitor has ended the walk, has freed the runtime, or has forked and this is the child.
+    bool is_over() const { return result != 0 || rt.is_freed != 0 || rt.forked; }
 };
 
 std::int64_t period_of(const tw_node &node, const runtime::tick_unit &unit) {
     return static_cast<std::int64_t>(node.period * (node.part != 0 ? unit.part : unit.ns));
 }
 
-void meet_node(pending_walk &walk, const runtime::timeline &line, const tw_node &node, const tw_node &was) {
-    tw_pending_timer timer = {};
-    timer.node = &node;
-    timer.due_ns = line.deadline_of(was.expiry);
-    timer.period_ns = period_of(was, line.unit);
-    walk.hand_out(timer, runtime::label_of(was), line);
-}
-
-void meet_record(const timers::met_record &met, void *arg) {
-    pending_walk &walk = *static_cast<pending_walk *>(arg);
-    tw_pending_timer timer = {};
-    timer.handle = met.handle;
-    timer.key = met.handle == TW_NO_HANDLE ? &met.key : nullptr;
-    timer.due_ns = met.due;
-    timer.period_ns = met.period;
-    walk.hand_out(timer, met.label, met.is_on_wall ? *walk.rt.absolute : walk.rt.steady);
+void visit_node(pending_walk &walk, const runtime::timeline &line, tw_node *node, const tw_node &was) {
+    tw_entry entry = {};
+    entry.node = node;
+    entry.label = runtime::label_text(walk.rt, runtime::label_of(was));
+    entry.due_ns = line.deadline_of(was.expiry);
+    entry.remaining_ns = runtime::until(entry.due_ns, line.clock.read());
+    entry.period_ns = period_of(was, line.unit);
+    entry.on_wall = line.can_be_set ? 1 : 0;
+    walk.result = walk.to.visit(&entry, walk.to.arg);
 }
 
 void walk_nodes(pending_walk &walk) {
     runtime::for_each_timeline(walk.rt, [&](runtime::timeline &line) {
         tw_walk at = {};
         while (!walk.is_over()) {
-            const tw_node *const node = tw_walk_next(&line.wheel, &at);
+            tw_node *const node = tw_walk_next(&line.wheel, &at);
             if (node == nullptr)
                 return;
-            meet_node(walk, line, *node, at.was);
+            visit_node(walk, line, node, at.was);
         }
+        tw_walk_end(&line.wheel, &at);
     });
 }
 
 void walk_records(pending_walk &walk) {
     timers::walk_position at;
-    while (!walk.is_over() && visit_next(walk.rt, at, meet_record, &walk)) {
+    while (!walk.is_over() && visit_next(walk.rt, at, walk.to, walk.result)) {
     }
 }
 
 }  // namespace
 
-TW_API int64_t tw_runtime_each(tw_runtime *rt, tw_pending_visitor *visit, void *arg) {
+TW_API int tw_runtime_each(tw_runtime *rt, tw_visitor *visit, void *arg) {
     if (const int error = runtime::check_usable(rt); error != 0)
         return error;
     if (visit == nullptr)
-        return runtime::refuse(-EINVAL, "the visitor is null");
+        return runtime::refuse_visitor();
     const runtime::no_thread_cancel guard;
     runtime::end_of_call end;
     const runtime::inside_user_code frame(*rt, end);
-    pending_walk walk = {*rt, visit, arg};
+    pending_walk walk = {*rt, {visit, arg}};
     walk_nodes(walk);
     walk_records(walk);
-    return rt->forked ? -ECHILD : walk.visits;
+    return rt->forked ? -ECHILD : walk.result;
 }

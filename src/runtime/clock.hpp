@@ -34,6 +34,11 @@ inline std::int64_t time_left(std::int64_t deadline, std::int64_t reading) {
     return left < 0 ? 0 : left < last_reading ? left : last_reading;
 }
 
+// The same for a look at a timer: negative once the deadline has passed.
+inline std::int64_t until(std::int64_t deadline, std::int64_t reading) {
+    return deadline == TW_NO_DEADLINE ? TW_NO_DEADLINE : deadline - reading;
+}
+
 // The length of a tick. Tick t is the reading t * ns, counted from the clock's own zero: there is no origin
 // to keep, and nothing can drift.
 struct tick_unit {

@@ -2,6 +2,8 @@
 // function notes it for the calling thread, and tw_explain returns it.
 #pragma once
 
+#include <cerrno>
+
 namespace tickwheel::runtime {
 
 // Notes why this thread gets this error; null if the text of tw_strerror is enough. Cold and out of line, so
@@ -11,6 +13,8 @@ inline int refuse(int error, const char *why) {
     note(error, why);
     return error;
 }
+
+inline int refuse_visitor() { return refuse(-EINVAL, "the visitor is null"); }
 
 // The last note if it is about this error, else null.
 const char *noted_for(int error);

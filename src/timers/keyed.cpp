@@ -199,10 +199,6 @@ TW_API int tw_keyed_move(tw_keyed *keyed, tw_key key, int64_t delay_ns) {
     return move<&prepared_move::move>(keyed, key, delay_ns);
 }
 
-TW_API int tw_keyed_postpone(tw_keyed *keyed, tw_key key, int64_t delay_ns) {
-    return move<&prepared_move::postpone>(keyed, key, delay_ns);
-}
-
 TW_API int tw_keyed_again(tw_keyed *keyed, tw_key key) { return move<&prepared_move::again>(keyed, key, 0); }
 
 TW_API int tw_keyed_cancel(tw_keyed *keyed, tw_key key) {
@@ -221,20 +217,29 @@ TW_API int tw_keyed_cancel_wait(tw_keyed *keyed, tw_key key) {
                              });
 }
 
-TW_API int tw_keyed_get(tw_keyed *keyed, tw_key key, tw_keyed_timer *timer) {
+TW_API int tw_keyed_get(tw_keyed *keyed, tw_key key, tw_entry *entry) {
     return with<record_guard>(keyed, key, [=](record &found, record_guard &) TW_REQUIRES(core::wheels_lock) {
-        if (timer != nullptr)
-            *timer = {remaining(*keyed, found), found.rest->arg};
+        if (entry != nullptr) {
+            tw_key found_key;  // does not outlive this call
+            *entry = entry_of(*keyed, found, found_key);
+            entry->key = nullptr;
+        }
         return 0;
+    });
+}
+
+TW_API int tw_keyed_visit(tw_keyed *keyed, tw_key key, tw_visitor *visit, void *arg) {
+    if (visit == nullptr)
+        return runtime::refuse_visitor();
+    return with<record_lock>(keyed, key, [=](record &found, record_lock &lock) TW_YIELDS(core::wheels_lock) {
+        return visit_one(*keyed, found, {visit, arg}, lock);
     });
 }
 
 TW_API size_t tw_keyed_count(tw_keyed *keyed) { return count_of(keyed); }
 
-TW_API int64_t tw_keyed_each(tw_keyed *keyed, tw_keyed_visitor *each, void *visit_arg) {
-    return walk(keyed, {.by_key = each, .arg = visit_arg});
-}
+TW_API int tw_keyed_each(tw_keyed *keyed, tw_visitor *visit, void *arg) { return walk(keyed, {visit, arg}); }
 
-TW_API int64_t tw_keyed_cancel_all(tw_keyed *keyed, tw_keyed_visitor *each, void *visit_arg) {
-    return drain(keyed, {.by_key = each, .arg = visit_arg});
+TW_API int64_t tw_keyed_cancel_all(tw_keyed *keyed, tw_visitor *visit, void *arg) {
+    return drain(keyed, {visit, arg});
 }

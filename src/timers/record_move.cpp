@@ -42,14 +42,6 @@ int prepared_move::move_any(record &timer, std::int64_t delay) {
     return 0;
 }
 
-int prepared_move::postpone_any(record &timer) {
-    if (!core::is_armed(timer.timing))
-        return refuse_busy(timer);
-    if (const runtime::tick due = tick_after(set_, timer, reading_, delay_); due > timer.timing.due)
-        move_on_its_line(timer, due);
-    return 0;
-}
-
 int prepared_move::again_any(record &timer) {
     if (!core::is_armed(timer.timing))
         return refuse_busy(timer);
@@ -57,13 +49,6 @@ int prepared_move::again_any(record &timer) {
                ? runtime::refuse(-EINVAL, "the timer has no delay to start again: its deadline is absolute, "
                                           "or from its schedule (next)")
                : move_any(timer, timer.delay);
-}
-
-std::int64_t remaining(const record_set &set, const record &timer) {
-    if (!core::is_armed(timer.timing))
-        return 0;
-    const runtime::timeline &line = line_of(*set.space, timer);
-    return runtime::time_left(line.unit.reading(timer.timing.due), line.clock.read());
 }
 
 }  // namespace tickwheel::timers

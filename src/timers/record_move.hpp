@@ -17,18 +17,12 @@ class prepared_move {
         : set_(set), reading_(set.rt->steady.clock.read()), delay_(delay),
           due_(set.rt->steady.tick_once_after(reading_, delay)), wake_(*set.rt) {}
 
-    // move: to the delay from now. postpone: the same, but never earlier. again: to the record's own delay
-    // from now. Return 0 or a negative errno.
+    // move: to the delay from now. again: to the record's own delay from now. Return 0 or a negative errno.
     TW_INLINED int move(record &timer) TW_REQUIRES(core::wheels_lock) {
         if (!is_usual(timer)) [[unlikely]]
             return move_any(timer, delay_);
         timer.delay = delay_;
         return move_to(timer, due_);
-    }
-    TW_INLINED int postpone(record &timer) TW_REQUIRES(core::wheels_lock) {
-        if (!is_usual(timer)) [[unlikely]]
-            return postpone_any(timer);
-        return due_ <= timer.timing.due ? 0 : move_to(timer, due_);
     }
     TW_INLINED int again(record &timer) TW_REQUIRES(core::wheels_lock) {
         if (!is_usual(timer) || timer.delay < 0) [[unlikely]]
@@ -50,7 +44,6 @@ class prepared_move {
     }
 
     int move_any(record &timer, std::int64_t delay) TW_REQUIRES(core::wheels_lock);
-    int postpone_any(record &timer) TW_REQUIRES(core::wheels_lock);
     int again_any(record &timer) TW_REQUIRES(core::wheels_lock);
     void move_on_its_line(record &timer, runtime::tick due) TW_REQUIRES(core::wheels_lock);
 
@@ -60,7 +53,5 @@ class prepared_move {
     const runtime::tick due_;  // on the steady timeline
     runtime::deferred_wake wake_;
 };
-
-std::int64_t remaining(const record_set &set, const record &timer) TW_REQUIRES(core::wheels_lock);
 
 }  // namespace tickwheel::timers

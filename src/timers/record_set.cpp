@@ -28,19 +28,15 @@ std::uint64_t bit_of_next_drain(const record_set &set) TW_REQUIRES(core::wheels_
 
 bool is_in_use(const record &timer) { return is_live(timer) || timer.state == record_state::ended; }
 
-// Calls the visitor's function. The caller holds a use of the record.
-void visit(record_set &set, record &timer, const record_visitor &visitor, record_lock &lock)
+// Calls the visitor's function, with the record's argument. The caller holds a use of the record.
+int visit(record_set &set, record &timer, const record_visitor &visitor, record_lock &lock)
     TW_YIELDS(core::wheels_lock) {
-    if (visitor.by_key == nullptr && visitor.by_handle == nullptr)
-        return;
-    const tw_key key = key_in(set, timer);
-    const tw_handle handle = handle_of(timer);
-    void *const arg = arg_of(timer);
+    if (visitor.visit == nullptr)
+        return 0;
+    tw_key key;
+    const tw_entry entry = entry_of(set, timer, key);
     const user_call unlocked(set, timer, lock);
-    if (visitor.by_key != nullptr)
-        visitor.by_key(&key, arg, visitor.arg);
-    else
-        visitor.by_handle(handle, arg, visitor.arg);
+    return visitor.visit(&entry, visitor.arg);
 }
 
 // Keeps a record during a visit, as a run that has begun would. If a call ends the record meanwhile, it
@@ -114,29 +110,24 @@ std::int64_t drain(record_set &set, const record_visitor &visitor) {
     return drained;
 }
 
-// Visits each record that is live when the walk reaches it. Stops early if the visitor has forked and this is
-// the child, or has freed the runtime.
-std::int64_t walk(record_set &set, const record_visitor &visitor) {
+// Visits each record that is live when the walk reaches it. Stops early if the visitor asks for that, has
+// forked and this is the child, or has freed the runtime.
+int walk(record_set &set, const record_visitor &visitor) {
     record_lock lock(*set.space);
-    std::int64_t visited = 0;
+    int result = 0;
     const std::uint32_t end = set.records->end_number();  // later ones would keep the walk going
     for (std::uint32_t number = 0; number < base::smaller(end, set.records->end_number()); ++number) {
-        if (set.rt->is_freed != 0)
+        if (result != 0 || set.rt->is_freed != 0)
             break;
         record &timer = (*set.records)[number];
-        if (is_live(timer) && !is_drained(set, timer)) {
-            hold(set, timer);
-            visit(set, timer, visitor, lock);
-            let_go(set, timer);
-            ++visited;
-            if (set.rt->forked)
-                return -ECHILD;
-            finish_if_over(set, timer, lock);
-        }
+        if (is_live(timer) && !is_drained(set, timer))
+            result = visit_one(set, timer, visitor, lock);
+        if (set.rt->forked)
+            break;
         lock.unlock();  // P8
         lock.lock();
     }
-    return visited;
+    return result;
 }
 
 }  // namespace
@@ -146,11 +137,42 @@ std::int64_t drain(record_set *set, const record_visitor &visitor) {
     return error != 0 ? error : drain(*set, visitor);
 }
 
-std::int64_t walk(record_set *set, const record_visitor &visitor) {
+tw_entry entry_of(const record_set &set, const record &timer, tw_key &key) {
+    const runtime::timeline &line = line_of(*set.space, timer);
+    tw_entry entry = {};
+    if (has_keys(set)) {
+        key = key_in(set, timer);
+        entry.key = &key;
+    } else {
+        entry.handle = handle_of(timer);
+    }
+    entry.arg = arg_of(timer);
+    entry.label = runtime::label_text(*set.rt, timer.label);
+    entry.due_ns = line.unit.reading(timer.timing.due);
+    if (core::is_armed(timer.timing))
+        entry.remaining_ns = runtime::until(entry.due_ns, line.clock.read());
+    if (is_periodic(timer))
+        entry.period_ns = static_cast<std::int64_t>(timer.rest->period *
+                                                    (timer.rest->part != 0 ? line.unit.part : line.unit.ns));
+    entry.on_wall = timer.is_on_wall ? 1 : 0;
+    return entry;
+}
+
+int visit_one(record_set &set, record &timer, const record_visitor &visitor, record_lock &lock) {
+    hold(set, timer);
+    const int result = visit(set, timer, visitor, lock);
+    let_go(set, timer);
+    if (set.rt->forked)
+        return -ECHILD;
+    finish_if_over(set, timer, lock);
+    return result;
+}
+
+int walk(record_set *set, const record_visitor &visitor) {
     if (const int error = check_usable(set); error != 0)
         return error;
-    if (visitor.by_key == nullptr && visitor.by_handle == nullptr)
-        return runtime::refuse(-EINVAL, "the function is null");
+    if (visitor.visit == nullptr)
+        return runtime::refuse_visitor();
     return walk(*set, visitor);
 }
 
@@ -259,25 +281,11 @@ record *armed_from(const record_set &set, std::uint32_t &number, std::uint32_t e
     return nullptr;
 }
 
-met_record meet(record_set &set, const record &timer) {
-    met_record met = {};
-    met.handle = handle_in(set, timer);
-    met.key = key_in(set, timer);
-    const runtime::timeline &line = line_of(*set.space, timer);
-    met.label = timer.label;
-    met.is_on_wall = timer.is_on_wall;
-    met.due = line.unit.reading(timer.timing.due);
-    if (is_periodic(timer))
-        met.period = static_cast<std::int64_t>(timer.rest->period *
-                                               (timer.rest->part != 0 ? line.unit.part : line.unit.ns));
-    return met;
-}
-
 }  // namespace
 
 // The components mutex keeps the set alive until the record is held; the held record keeps it alive until the
 // visit is over.
-bool visit_next(tw_runtime &rt, walk_position &at, void (*visit)(const met_record &, void *), void *arg) {
+bool visit_next(tw_runtime &rt, walk_position &at, const record_visitor &visitor, int &result) {
     for (;;) {
         rt.components_mutex.lock();
         if (at.last_set == 0 && rt.components != nullptr)
@@ -297,11 +305,7 @@ bool visit_next(tw_runtime &rt, walk_position &at, void (*visit)(const met_recor
         rt.components_mutex.unlock();
         if (timer != nullptr) {
             ++at.record;
-            {
-                const met_record met = meet(*set, *timer);
-                const user_call unlocked(*set, *timer, lock);
-                visit(met, arg);
-            }
+            result = visit(*set, *timer, visitor, lock);
             let_go(*set, *timer);
             if (!rt.forked)
                 finish_if_over(*set, *timer, lock);

@@ -149,10 +149,9 @@ inline int check_arming(const record_set *set) {
 
 std::size_t count_of(record_set *set);
 
-// The function that a walk or a drain calls for each record: by_key, by_handle or none.
+// The function that a walk or a drain calls for each record; null: none.
 struct record_visitor {
-    tw_keyed_visitor *by_key = nullptr;
-    tw_timers_visitor *by_handle = nullptr;
+    tw_visitor *visit = nullptr;
     void *arg = nullptr;
 };
 
@@ -168,21 +167,19 @@ struct walk_position {
     std::uint64_t last_set = 0;
 };
 
-// An armed record, as the walk found it.
-struct met_record {
-    tw_handle handle;  // TW_NO_HANDLE in a set with keys
-    tw_key key;        // valid in such a set, until the visit is over
-    unsigned label;
-    bool is_on_wall;
-    std::int64_t due, period;
-};
+// What a look at a live record shows. A set with keys stores its key in `key`.
+tw_entry entry_of(const record_set &set, const record &timer, tw_key &key) TW_REQUIRES(core::wheels_lock);
 
-// Calls visit(met, arg) for the next armed record from `at` on, and moves `at` past it. Returns false if no
-// record is left. Keeps a record that ends meanwhile until the visit is over. Sets may be made and freed
-// between two calls.
-bool visit_next(tw_runtime &rt, walk_position &at, void (*visit)(const met_record &, void *), void *arg);
+// Visits the next armed record from `at` on, and moves `at` past it. Returns false if no record is left, else
+// stores what the visitor has returned. Keeps a record that ends meanwhile until the visit is over. Sets may
+// be made and freed between two calls.
+bool visit_next(tw_runtime &rt, walk_position &at, const record_visitor &visitor, int &result);
+
+// Visits one record; returns what the visitor has returned.
+int visit_one(record_set &set, record &timer, const record_visitor &visitor, record_lock &lock)
+    TW_YIELDS(core::wheels_lock);
 std::int64_t drain(record_set *set, const record_visitor &visitor);
-std::int64_t walk(record_set *set, const record_visitor &visitor);
+int walk(record_set *set, const record_visitor &visitor);
 
 // Starts a record; returns 0, 1 if it replaces another one, or a negative errno. `key` is null
 // in a set of handles. *handle, unless null, is written before the record can fire.

@@ -146,28 +146,29 @@ TW_API int tw_timer_move(tw_timers *timers, tw_handle handle, int64_t delay_ns) 
     return move<&prepared_move::move>(timers, handle, delay_ns);
 }
 
-TW_API int tw_timer_postpone(tw_timers *timers, tw_handle handle, int64_t delay_ns) {
-    return move<&prepared_move::postpone>(timers, handle, delay_ns);
-}
-
 TW_API int tw_timer_again(tw_timers *timers, tw_handle handle) {
     return move<&prepared_move::again>(timers, handle, 0);
 }
 
-TW_API int64_t tw_timer_remaining(tw_timers *timers, tw_handle handle) {
-    if (check_usable(timers) != 0)
-        return TW_NO_DEADLINE;
+TW_API int tw_timer_get(tw_timers *timers, tw_handle handle, tw_entry *entry) {
+    if (const int error = check_usable(timers); error != 0)
+        return error;
     const record_guard lock(*timers->space);
     record *found = nullptr;
-    return find(*timers, handle, found) == 0 ? remaining(*timers, *found) : TW_NO_DEADLINE;
+    const int error = find(*timers, handle, found);
+    if (error == 0 && entry != nullptr) {
+        tw_key none;
+        *entry = entry_of(*timers, *found, none);
+    }
+    return error;
 }
 
 TW_API size_t tw_timers_count(tw_timers *timers) { return count_of(timers); }
 
-TW_API int64_t tw_timers_each(tw_timers *timers, tw_timers_visitor *each, void *visit_arg) {
-    return walk(timers, {.by_handle = each, .arg = visit_arg});
+TW_API int tw_timers_each(tw_timers *timers, tw_visitor *visit, void *arg) {
+    return walk(timers, {visit, arg});
 }
 
-TW_API int64_t tw_timers_cancel_all(tw_timers *timers, tw_timers_visitor *each, void *visit_arg) {
-    return drain(timers, {.by_handle = each, .arg = visit_arg});
+TW_API int64_t tw_timers_cancel_all(tw_timers *timers, tw_visitor *visit, void *arg) {
+    return drain(timers, {visit, arg});
 }

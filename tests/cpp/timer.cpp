@@ -150,27 +150,24 @@ TEST_F(Timer, CancelAllDropsEveryCallableAndSaysHowManyHadStillToFire) {
     EXPECT_EQ(*alive, 0);
 }
 
-TEST_F(Timer, IsMovedPostponedAndStartedAgain) {
+TEST_F(Timer, IsMovedAndStartedAgain) {
     timer t = rt.after(5s, firing());
     EXPECT_TRUE(t.move(8s));
     EXPECT_EQ(t.remaining(), 8s);
-    EXPECT_TRUE(t.postpone(9s));
-    EXPECT_TRUE(t.postpone(1s));
-    EXPECT_EQ(t.remaining(), 9s);
     EXPECT_TRUE(t.move(std::chrono::duration<double>(1.5)));
     EXPECT_TRUE(t.pending());
     rt.advance(1s);
     EXPECT_TRUE(t.again());
     rt.advance(10s);
     EXPECT_EQ(at, times{2500ms});
-    EXPECT_FALSE(t.pending() || t.move(1s) || t.postpone(1s) || t.again());
+    EXPECT_FALSE(t.pending() || t.move(1s) || t.again());
     EXPECT_EQ(t.remaining(), std::nullopt);
 }
 
 TEST_F(Timer, ThatIsNoneDoesNothing) {
     timer none;
     EXPECT_FALSE(none.cancel() || none.cancel_wait() || none.pending());
-    EXPECT_FALSE(none.move(1s) || none.postpone(1s) || none.again());
+    EXPECT_FALSE(none.move(1s) || none.again());
     none.detach();
     EXPECT_EQ(error_of([&] { none.move(-1s); }), std::errc::invalid_argument);
 }

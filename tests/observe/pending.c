@@ -11,12 +11,12 @@ static struct tw_runtime *rt;
 /* --- what a visitor is told ------------------------------------------------------------- */
 
 #define MOST 16
-static struct tw_pending_timer seen[MOST];
+static struct tw_entry seen[MOST];
 static struct tw_key key_seen;
 static char key_bytes[64];
 static int64_t count_seen;
 
-static void note(const struct tw_pending_timer *timer, UNUSED void *arg) {
+static int note(const struct tw_entry *timer, UNUSED void *arg) {
     assert_true(count_seen < MOST);
     seen[count_seen++] = *timer;
     if (timer->key != NULL) {
@@ -26,11 +26,12 @@ static void note(const struct tw_pending_timer *timer, UNUSED void *arg) {
             memcpy(key_bytes, key_seen.bytes, key_seen.size);
         }
     }
+    return 0;
 }
 
-static const struct tw_pending_timer *only_one(void) {
+static const struct tw_entry *only_one(void) {
     count_seen = 0;
-    assert_int_equal(tw_runtime_each(rt, note, NULL), 1);
+    assert_int_equal(tw_runtime_each(rt, note, NULL), 0);
     assert_int_equal(count_seen, 1);
     return &seen[0];
 }
@@ -50,7 +51,7 @@ TEST(a_node_is_told_with_its_deadline_period_and_label) {
     tw_node_init(&node, no_callback, NULL);
     assert_ok(tw_runtime_label(rt, &node, "beat"));
     assert_ok(tw_runtime_every(rt, &node, 2500 * TW_MICROSECOND, TW_COALESCE));
-    const struct tw_pending_timer *timer = only_one();
+    const struct tw_entry *timer = only_one();
     assert_ptr_equal(timer->node, &node);
     assert_int_equal(timer->handle, TW_NO_HANDLE);
     assert_null(timer->key);
@@ -66,7 +67,7 @@ TEST(a_node_on_the_wall_clock_is_told_with_a_reading_of_that) {
     struct tw_node node;
     tw_node_init(&node, no_callback, NULL);
     assert_ok(tw_runtime_at(rt, &node, 6000 * TW_SECOND));
-    const struct tw_pending_timer *timer = only_one();
+    const struct tw_entry *timer = only_one();
     assert_int_equal(timer->on_wall, 1);
     assert_int_equal(timer->due_ns, 6000 * TW_SECOND);
     assert_int_equal(timer->remaining_ns, 1000 * TW_SECOND);
@@ -80,7 +81,7 @@ TEST(a_timer_by_handle_is_told_with_its_handle) {
     tw_handle id;
     assert_ok(tw_timers_new(&handles, rt, NULL));
     assert_ok(tw_timer_every(handles, &id, TW_SECOND, TW_COALESCE, no_task, NULL));
-    const struct tw_pending_timer *timer = only_one();
+    const struct tw_entry *timer = only_one();
     assert_null(timer->node);
     assert_int_equal(timer->handle, id);
     assert_int_equal(timer->due_ns, TW_SECOND);
@@ -112,7 +113,10 @@ TEST(an_overdue_timer_has_less_than_nothing_left) {
 
 /* --- what a visitor may do ---------------------------------------------------------------- */
 
-static void count(UNUSED const struct tw_pending_timer *timer, void *arg) { ++*(unsigned *)arg; }
+static int count(UNUSED const struct tw_entry *timer, void *arg) {
+    ++*(unsigned *)arg;
+    return 0;
+}
 
 #define SETS 5
 #define EACH 700
@@ -136,7 +140,7 @@ TEST(every_timer_of_every_kind_is_visited_once) {
         for (unsigned set = 0; set < SETS; ++set)
             assert_ok(tw_timer_after(handles[set], &id, i * TW_SECOND, no_task, NULL));
     }
-    assert_int_equal(tw_runtime_each(rt, count, &visits), (SETS + 2) * EACH);
+    assert_int_equal(tw_runtime_each(rt, count, &visits), 0);
     assert_int_equal(visits, (SETS + 2) * EACH);
     assert_int_equal(tw_runtime_count(rt), (SETS + 2) * EACH);
     assert_int_equal(tw_runtime_check(rt, NULL, NULL), 0);
@@ -148,10 +152,12 @@ static int64_t visits_inside;
 
 static void look_inside(UNUSED const struct tw_event *event, UNUSED void *arg) {
     unsigned visits = 0;
-    visits_inside = tw_runtime_each(rt, count, &visits);
+    assert_int_equal(tw_runtime_each(rt, count, &visits), 0);
+    visits_inside = visits;
 }
-static void look_in_drain(UNUSED tw_handle id, UNUSED void *arg, UNUSED void *drain_arg) {
+static int look_in_drain(UNUSED const struct tw_entry *entry, UNUSED void *drain_arg) {
     look_inside(NULL, NULL);
+    return 0;
 }
 
 TEST(a_timer_that_fires_for_the_last_time_or_is_drained_is_not_pending) {
@@ -166,26 +172,51 @@ TEST(a_timer_that_fires_for_the_last_time_or_is_drained_is_not_pending) {
     assert_int_equal(visits_inside, 0);
 }
 
-static void stop_it(const struct tw_pending_timer *timer, UNUSED void *arg) {
+static int stop_it(const struct tw_entry *timer, void *visits) {
+    ++*(unsigned *)visits;
     assert_int_equal(tw_timer_cancel(the_set, timer->handle), 1);
+    return 0;
 }
 
 TEST(a_visitor_may_stop_what_it_is_shown) {
+    unsigned visits = 0;
     tw_handle id;
     assert_ok(tw_timers_new(&the_set, rt, NULL));
     for (unsigned i = 0; i < EACH; ++i)
         assert_ok(tw_timer_after(the_set, &id, TW_SECOND, no_task, NULL));
-    assert_int_equal(tw_runtime_each(rt, stop_it, NULL), EACH);
+    assert_int_equal(tw_runtime_each(rt, stop_it, &visits), 0);
+    assert_int_equal(visits, EACH);
     assert_int_equal(tw_runtime_count(rt), 0);
 }
 
-static void start_another(UNUSED const struct tw_pending_timer *timer, void *visits) {
+static int end_the_walk(UNUSED const struct tw_entry *timer, void *visits) {
+    return ++*(unsigned *)visits == EACH + 9 ? -7 : 0;
+}
+
+/* Among the nodes, whose walk leaves places in the wheel, and among the others. */
+TEST(a_visitor_ends_the_walk_with_its_result) {
+    static struct tw_node nodes[2 * EACH];
+    tw_handle id;
+    assert_ok(tw_timers_new(&the_set, rt, NULL));
+    for (unsigned i = 0; i < 2 * EACH; ++i) {
+        unsigned visits = 0;
+        tw_node_init(&nodes[i], no_callback, NULL);
+        assert_ok(tw_runtime_after(rt, &nodes[i], TW_SECOND));
+        assert_ok(tw_timer_after(the_set, &id, TW_SECOND, no_task, NULL));
+        assert_int_equal(tw_runtime_each(rt, end_the_walk, &visits), 2 * (i + 1) >= EACH + 9 ? -7 : 0);
+    }
+    assert_int_equal(tw_runtime_check(rt, NULL, NULL), 0);
+    tw_runtime_cancel_all(rt, NULL, NULL);
+}
+
+static int start_another(UNUSED const struct tw_entry *timer, void *visits) {
     struct tw_timers *set;
     tw_handle id;
     assert_true(++*(unsigned *)visits <= EACH);
     assert_ok(tw_timer_after(the_set, &id, TW_SECOND, no_task, NULL));
     assert_ok(tw_timers_new(&set, rt, NULL));
     assert_ok(tw_timer_after(set, &id, TW_SECOND, no_task, NULL));
+    return 0;
 }
 
 TEST(a_walk_ends_although_its_visitor_starts_timers) {
@@ -194,14 +225,16 @@ TEST(a_walk_ends_although_its_visitor_starts_timers) {
     assert_ok(tw_timers_new(&the_set, rt, NULL));
     for (unsigned i = 0; i < EACH; ++i)
         assert_ok(tw_timer_after(the_set, &id, TW_SECOND, no_task, NULL));
-    assert_int_equal(tw_runtime_each(rt, start_another, &visits), EACH);
+    assert_int_equal(tw_runtime_each(rt, start_another, &visits), 0);
+    assert_int_equal(visits, EACH);
     assert_int_equal(tw_runtime_count(rt), 3 * EACH);
 }
 
-static void free_set_later(UNUSED const struct tw_pending_timer *timer, void *arg) {
+static int free_set_later(UNUSED const struct tw_entry *timer, void *arg) {
     struct tw_timers **other = arg;
     assert_int_equal(tw_timers_free(*other), 0);
     *other = NULL;
+    return 0;
 }
 
 TEST(a_visitor_may_free_a_set_that_the_walk_has_not_come_to) {
@@ -211,7 +244,8 @@ TEST(a_visitor_may_free_a_set_that_the_walk_has_not_come_to) {
     assert_ok(tw_timers_new(&second, rt, NULL));
     assert_ok(tw_timer_after(first, &id, TW_SECOND, no_task, NULL));
     assert_ok(tw_timer_after(second, &id, TW_SECOND, no_task, NULL));
-    assert_int_equal(tw_runtime_each(rt, free_set_later, &second), 1);
+    assert_int_equal(tw_runtime_each(rt, free_set_later, &second), 0);
+    assert_null(second);
     assert_int_equal(tw_runtime_count(rt), 1);
 }
 

@@ -48,11 +48,13 @@ static void reach_a_point_in_fire(UNUSED const struct tw_event *event, UNUSED vo
 }
 static void reach_a_point_in_drop(UNUSED void *arg) { pthread_testcancel(); }
 static void reach_a_point_in_copy(UNUSED void *to, UNUSED void *from) { pthread_testcancel(); }
-static void reach_a_point_in_each(UNUSED const struct tw_key *key, UNUSED void *arg, UNUSED void *drain_arg) {
+static int reach_a_point_in_each(UNUSED const struct tw_entry *entry, UNUSED void *drain_arg) {
     pthread_testcancel();
+    return 0;
 }
-static void reach_a_point_in_each_handle(UNUSED tw_handle its, UNUSED void *arg, UNUSED void *drain_arg) {
+static int reach_a_point_in_each_handle(UNUSED const struct tw_entry *entry, UNUSED void *drain_arg) {
     pthread_testcancel();
+    return 0;
 }
 static int64_t reach_a_point_in_next(int64_t due_ns, UNUSED void *arg) {
     pthread_testcancel();

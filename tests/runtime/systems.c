@@ -111,9 +111,10 @@ TEST(kafka_schedule_func_follows_a_list_of_intervals_until_its_end_or_a_stop) {
 }
 
 /* go-zero's TimingWheel: a timer is moved by its key, and a drain calls a function for all that are left. */
-static void drain_one(const struct tw_key *key, void *arg, void *drained) {
-    assert_int_equal(((struct noted *)arg)->fires, 0);
-    *(uint64_t *)drained += key->number;
+static int drain_one(const struct tw_entry *entry, void *drained) {
+    assert_int_equal(((struct noted *)entry->arg)->fires, 0);
+    *(uint64_t *)drained += entry->key->number;
+    return 0;
 }
 
 TEST(go_zero_keys_are_moved_and_drained) {

@@ -65,13 +65,11 @@ static void stop_one(struct life *life, bool waits, bool is_known) {
 
 static void move_one(struct life *life, uint64_t *seed) {
     const int64_t delay = random_delay(seed);
-    const uint64_t how = random_below(seed, 3);
-    const int answer = table == NULL ? (how == 0   ? tw_timer_move(set, life->id, delay)
-                                        : how == 1 ? tw_timer_postpone(set, life->id, delay)
-                                                   : tw_timer_again(set, life->id))
-                                     : (how == 0   ? tw_keyed_move(table, key_of(life), delay)
-                                        : how == 1 ? tw_keyed_postpone(table, key_of(life), delay)
-                                                   : tw_keyed_again(table, key_of(life)));
+    const bool is_again = random_below(seed, 3) == 0;
+    const int answer =
+        table == NULL
+            ? (is_again ? tw_timer_again(set, life->id) : tw_timer_move(set, life->id, delay))
+            : (is_again ? tw_keyed_again(table, key_of(life)) : tw_keyed_move(table, key_of(life), delay));
     expect(&wrong_answers, answer == 0 || answer == -EBUSY || answer == (table != NULL ? -ENOENT : -ESTALE));
 }
 
@@ -83,18 +81,28 @@ static void visit(struct life *life, uint64_t *seed) {
     expect(&misused, life->memory[0] == 1 && atomic_load(&life->drops) == 0);
 }
 
-static void visit_handle(UNUSED tw_handle id, void *arg, void *seed) { visit(arg, seed); }
-static void visit_key(UNUSED const struct tw_key *key, void *arg, void *seed) { visit(arg, seed); }
+static int visit_handle(const struct tw_entry *entry, void *seed) {
+    visit(entry->arg, seed);
+    return 0;
+}
+static int visit_key(const struct tw_entry *entry, void *seed) {
+    visit(entry->arg, seed);
+    return 0;
+}
 
 static void note_drained(struct life *life) {
     expect(&misused, life->memory[0] == 1 && atomic_load(&life->drops) == 0);
     atomic_fetch_add(&life->prevented, 1);
 }
 
-static void drained_handle(UNUSED tw_handle id, void *arg, UNUSED void *drain_arg) { note_drained(arg); }
-static void drained_key(const struct tw_key *key, void *arg, UNUSED void *drain_arg) {
-    expect(&misused, key->number == ((struct life *)arg)->place);
-    note_drained(arg);
+static int drained_handle(const struct tw_entry *entry, UNUSED void *drain_arg) {
+    note_drained(entry->arg);
+    return 0;
+}
+static int drained_key(const struct tw_entry *entry, UNUSED void *drain_arg) {
+    expect(&misused, entry->key->number == ((struct life *)entry->arg)->place);
+    note_drained(entry->arg);
+    return 0;
 }
 
 static void walk(uint64_t *seed) {
@@ -191,7 +199,7 @@ static void *hammer(void *arg) {
             drain_all();
         } else {
             IGNORE(table != NULL ? tw_keyed_get(table, key_of(life), NULL)
-                                 : (int)tw_timer_remaining(set, life->id));
+                                 : (int)timer_remaining(set, life->id));
         }
     }
     return NULL;

@@ -47,7 +47,10 @@ static bool is_as_new(struct tw_runtime *rt, struct tw_timers *set) {
     return tw_timers_free(set) == 0 && tw_runtime_free(rt) == 0;
 }
 
-static void visit_nothing(UNUSED tw_handle id, UNUSED void *arg, UNUSED void *visit_arg) { leave(1); }
+static int visit_nothing(UNUSED const struct tw_entry *entry, UNUSED void *visit_arg) {
+    leave(1);
+    return 0;
+}
 
 static void everything_is_refused(struct tw_timers *set, struct probe *probe) {
     struct tw_timers *another = NULL;
@@ -62,10 +65,10 @@ static void everything_is_refused(struct tw_timers *set, struct probe *probe) {
     expect(tw_timer_cancel(set, probe->id) == -ECHILD);
     expect(tw_timer_cancel_wait(set, probe->id) == -ECHILD);
     expect(tw_timer_move(set, probe->id, 0) == -ECHILD);
-    expect(tw_timer_postpone(set, probe->id, 0) == -ECHILD);
+    expect(tw_timer_move(set, probe->id, 0) == -ECHILD);
     expect(tw_timer_again(set, probe->id) == -ECHILD);
     expect(tw_timers_each(set, visit_nothing, NULL) == -ECHILD);
-    expect(tw_timer_remaining(set, probe->id) == TW_NO_DEADLINE);
+    expect(timer_remaining(set, probe->id) == TW_NO_DEADLINE);
     expect(tw_timers_count(set) == 0);
     expect(tw_timers_free(set) == -ECHILD);
 }
@@ -93,7 +96,7 @@ TEST(p13_a_child_gets_an_empty_set_back) {
     assert_child_is_well(child);
     for (unsigned i = 0; i < CAPACITY; ++i) { /* the parent is unaffected */
         assert_int_equal(it[i].drops, 0);
-        assert_true(tw_timer_remaining(set, it[i].id) <= 3600 * TW_SECOND + MS); /* rounded up to a tick */
+        assert_true(timer_remaining(set, it[i].id) <= 3600 * TW_SECOND + MS); /* rounded up to a tick */
     }
     tw_runtime_free(rt);
 }
@@ -216,7 +219,10 @@ TEST(p13_a_child_makes_sets_though_another_thread_was_making_one) {
     pthread_join(thread, NULL);
 }
 
-static void visit_at_gate(UNUSED tw_handle id, UNUSED void *arg, UNUSED void *visit_arg) { pass(&gate); }
+static int visit_at_gate(UNUSED const struct tw_entry *entry, UNUSED void *visit_arg) {
+    pass(&gate);
+    return 0;
+}
 
 static void *drain_at_gate(void *drained) {
     *(int64_t *)drained = tw_timers_cancel_all(set_at_gate, visit_at_gate, NULL);
@@ -324,7 +330,7 @@ static void go_on_in_child(struct tw_runtime *rt, struct tw_timers *set) {
         it[i] = (struct probe){.rt = rt};
         start_after(set, &it[i], (1 + i) * MS);
         if (i % 2)
-            expect(tw_timer_postpone(set, it[i].id, 2 * TW_SECOND) == 0);
+            expect(tw_timer_move(set, it[i].id, 2 * TW_SECOND) == 0);
     }
     expect(tw_runtime_advance(rt, TW_SECOND) == 0);
     expect(tw_timers_count(set) == COUNT_OF(it) / 2);
@@ -353,7 +359,7 @@ static void fork_in_crowd(bool in_node, unsigned fires_before) {
     struct tw_node node;
     start_crowd(rt, set, 50);
     for (unsigned i = CROWD; i-- != 0;) {
-        assert_int_equal(tw_timer_postpone(set, crowd[i].id, 60 * MS), 0);
+        assert_int_equal(tw_timer_move(set, crowd[i].id, 60 * MS), 0);
         crowd[i].inside = in_node ? NULL : fork_in_its_turn;
     }
     fires_before_fork = fires_before;
@@ -387,7 +393,7 @@ static void *fire_all_of(UNUSED void *arg) {
     while (atomic_fetch_add(&rounds, 1) < ROUNDS) {
         start_crowd(driven, set_at_gate, 50);
         for (unsigned k = CROWD; k-- != 0;)
-            (void)tw_timer_postpone(set_at_gate, crowd[k].id, 60 * MS);
+            (void)tw_timer_move(set_at_gate, crowd[k].id, 60 * MS);
         (void)tw_runtime_advance(driven, 60 * MS);
     }
     return NULL;

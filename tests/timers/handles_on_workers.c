@@ -63,13 +63,14 @@ static void stop_runtime(struct probe *timer) { timer->answer = tw_runtime_stop(
 static unsigned visits;
 
 /* During the first visit, the worker takes all fires that wait. */
-static void let_the_worker_go(UNUSED tw_handle id, void *arg, UNUSED void *drain_arg) {
-    assert_int_equal(((struct probe *)arg)->drops, 0);
+static int let_the_worker_go(const struct tw_entry *entry, UNUSED void *drain_arg) {
+    assert_int_equal(((struct probe *)entry->arg)->drops, 0);
     if (++visits > 1)
-        return;
+        return 0;
     assert_ok(tw_runtime_advance(rt, MS)); /* fires `stopper`, if that was started */
     atomic_store(&gate.open, true);
     wait_for(is_at_rest());
+    return 0;
 }
 
 /* P6: whether the worker would run the fire or discard it, the drain has prevented it. */

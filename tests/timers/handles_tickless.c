@@ -31,7 +31,7 @@ static bool move_one(struct tw_timers *set, struct probe *probe) {
     return tw_timer_move(set, probe->id, 3600 * TW_SECOND) == 0;
 }
 static bool postpone_one(struct tw_timers *set, struct probe *probe) {
-    return tw_timer_postpone(set, probe->id, 3600 * TW_SECOND) == 0;
+    return tw_timer_move(set, probe->id, 3600 * TW_SECOND) == 0;
 }
 
 typedef bool let_go(struct tw_timers *set, struct probe *probe);

@@ -24,7 +24,7 @@ static struct {
 /* Opens the gate when the main thread has begun to end it (its handle is stale, or its node is
  * off the wheel), and late enough for a call that does not wait to have returned. */
 static void *open_gate_later(UNUSED void *arg) {
-    wait_for(tw_timer_remaining(ended.set, ended.id) == TW_NO_DEADLINE ||
+    wait_for(timer_remaining(ended.set, ended.id) == TW_NO_DEADLINE ||
              tw_runtime_count(ended.rt) < ended.armed);
     for (unsigned i = 0; i < 30; ++i)
         doze();

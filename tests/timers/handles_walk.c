@@ -1,6 +1,7 @@
 /* tw_timers_each: who is visited, and what the visitor may do. */
 #define _GNU_SOURCE
 #include "handles_test.h"
+#include "support/counted_walk.h"
 
 #include "support/gate.h"
 
@@ -30,13 +31,19 @@ static void start_all(void) {
         (i % 3 == 0 ? start_every : start_after)(set, &its[i], (int64_t)(1 + i) * MS);
 }
 
-static int64_t walk(tw_timers_visitor *visitor) { return tw_timers_each(set, visitor, its); }
+/* Returns the number of visits, or what ended the walk. */
+static int64_t walk(tw_visitor *visitor) {
+    struct counted_walk walk = {.visitor = visitor, .arg = its};
+    return counted(tw_timers_each(set, count_and_visit, &walk), &walk);
+}
 
 /* Every visitor of this file begins with this. */
-static struct probe *note_visit(tw_handle id, void *arg, void *visit_arg) {
-    struct probe *it = arg;
+static struct probe *note_visit(const struct tw_entry *entry, void *visit_arg) {
+    struct probe *it = entry->arg;
     assert_ptr_equal(visit_arg, its);
-    assert_int_equal(it->id, id);
+    assert_int_equal(it->id, entry->handle);
+    assert_null(entry->node);
+    assert_null(entry->key);
     assert_int_equal(it->drops, 0);
     ++visits_of[it - its];
     return it;
@@ -49,7 +56,10 @@ static void assert_visited_and_dropped(unsigned visits, unsigned drops) {
     }
 }
 
-static void only_note(tw_handle id, void *arg, void *visit_arg) { note_visit(id, arg, visit_arg); }
+static int only_note(const struct tw_entry *entry, void *visit_arg) {
+    note_visit(entry, visit_arg);
+    return 0;
+}
 
 FIXTURE(make, end);
 
@@ -69,12 +79,14 @@ TEST(each_timer_is_visited_once_and_stays) {
 
 /* --- what the visitor does ----------------------------------------------------------------------- */
 
-static void stop_it(tw_handle id, void *arg, void *visit_arg) {
-    struct probe *it = note_visit(id, arg, visit_arg);
-    assert_int_equal((it - its) % 2 ? tw_timer_cancel(set, id) : tw_timer_cancel_wait(set, id), 1);
-    assert_int_equal(tw_timer_cancel(set, id), -ESTALE);
+static int stop_it(const struct tw_entry *entry, void *visit_arg) {
+    struct probe *it = note_visit(entry, visit_arg);
+    assert_int_equal(
+        (it - its) % 2 ? tw_timer_cancel(set, entry->handle) : tw_timer_cancel_wait(set, entry->handle), 1);
+    assert_int_equal(tw_timer_cancel(set, entry->handle), -ESTALE);
     assert_int_equal(it->drops, 0); /* not before the visit is over */
-    assert_int_equal(tw_timer_remaining(set, id), TW_NO_DEADLINE);
+    assert_int_equal(timer_remaining(set, entry->handle), TW_NO_DEADLINE);
+    return 0;
 }
 
 TEST(a_visitor_may_stop_its_timer_which_is_dropped_after_the_visit) {
@@ -87,9 +99,10 @@ TEST(a_visitor_may_stop_its_timer_which_is_dropped_after_the_visit) {
     assert_int_equal(tw_timers_count(set), TIMERS);
 }
 
-static void move_it(tw_handle id, void *arg, void *visit_arg) {
-    const bool is_even = (note_visit(id, arg, visit_arg) - its) % 2 == 0;
-    assert_int_equal(is_even ? tw_timer_move(set, id, 0) : tw_timer_postpone(set, id, TW_SECOND), 0);
+static int move_it(const struct tw_entry *entry, void *visit_arg) {
+    const bool is_even = (note_visit(entry, visit_arg) - its) % 2 == 0;
+    assert_int_equal(tw_timer_move(set, entry->handle, is_even ? 0 : TW_SECOND), 0);
+    return 0;
 }
 
 TEST(a_visitor_may_move_its_timer) {
@@ -97,19 +110,36 @@ TEST(a_visitor_may_move_its_timer) {
     assert_int_equal(walk(move_it), TIMERS);
     assert_visited_and_dropped(1, 0);
     for (unsigned i = 0; i < TIMERS; ++i)
-        assert_int_equal(tw_timer_remaining(set, its[i].id), i % 2 == 0 ? 0 : TW_SECOND);
+        assert_int_equal(timer_remaining(set, its[i].id), i % 2 == 0 ? 0 : TW_SECOND);
 }
 
 /* A walk ends though each visit starts a timer, and the set grows. */
 static struct probe more[2 * TIMERS];
 static unsigned started_meanwhile;
 
-static void start_another(tw_handle id, void *arg, void *visit_arg) {
-    struct probe *it = arg;
+static int start_another(const struct tw_entry *entry, void *visit_arg) {
+    struct probe *it = entry->arg;
     if (it >= its && it < its + TIMERS)
-        note_visit(id, arg, visit_arg);
+        note_visit(entry, visit_arg);
     start_after(set, &more[started_meanwhile], TW_SECOND);
     ++started_meanwhile;
+    return 0;
+}
+
+static int end_the_walk(const struct tw_entry *entry, void *visit_arg) {
+    note_visit(entry, visit_arg);
+    return entry->handle == its[7].id ? 77 : 0;
+}
+
+TEST(a_visitor_ends_the_walk_with_its_result) {
+    start_all();
+    assert_int_equal(walk(end_the_walk), 77);
+    unsigned visits = 0;
+    for (unsigned i = 0; i < TIMERS; ++i)
+        visits += visits_of[i];
+    assert_int_equal(visits_of[7], 1);
+    assert_in_range(visits, 1, 8);
+    assert_int_equal(tw_timers_count(set), TIMERS);
 }
 
 TEST(a_visitor_may_start_timers) {
@@ -127,11 +157,12 @@ TEST(a_visitor_may_start_timers) {
 
 static int64_t drained;
 
-static void drain_all(tw_handle id, void *arg, void *visit_arg) {
-    struct probe *it = note_visit(id, arg, visit_arg);
+static int drain_all(const struct tw_entry *entry, void *visit_arg) {
+    struct probe *it = note_visit(entry, visit_arg);
     drained = tw_timers_cancel_all(set, NULL, NULL);
     assert_int_equal(it->drops, 0);
     assert_int_equal(tw_timers_count(set), 1); /* the one that is being visited */
+    return 0;
 }
 
 TEST(a_visitor_may_drain_and_its_timer_is_dropped_after_the_visit) {
@@ -143,10 +174,11 @@ TEST(a_visitor_may_drain_and_its_timer_is_dropped_after_the_visit) {
     assert_int_equal(tw_timers_count(set), 0);
 }
 
-static void walk_inside(tw_handle id, void *arg, void *visit_arg) {
-    note_visit(id, arg, visit_arg);
+static int walk_inside(const struct tw_entry *entry, void *visit_arg) {
+    note_visit(entry, visit_arg);
     assert_int_equal(walk(only_note), TIMERS);
     assert_int_equal(tw_timers_free(set), -EBUSY);
+    return 0;
 }
 
 TEST(a_visitor_may_walk_and_must_not_free_the_set) {
@@ -156,14 +188,15 @@ TEST(a_visitor_may_walk_and_must_not_free_the_set) {
 }
 
 /* Virtual time stands still in a visitor otherwise. */
-static void let_time_pass(tw_handle id, void *arg, void *visit_arg) {
-    struct probe *it = note_visit(id, arg, visit_arg);
+static int let_time_pass(const struct tw_entry *entry, void *visit_arg) {
+    struct probe *it = note_visit(entry, visit_arg);
     const unsigned before = it->fires;
     assert_ok(tw_runtime_advance(rt, TW_SECOND));
     assert_true(it->fires > before);
     assert_int_equal(it->drops, 0);
     const bool is_over = (it - its) % 3 != 0;
-    assert_int_equal(tw_timer_move(set, id, MS), is_over ? -EBUSY : 0);
+    assert_int_equal(tw_timer_move(set, entry->handle, MS), is_over ? -EBUSY : 0);
+    return 0;
 }
 
 TEST(a_timer_that_has_fired_for_the_last_time_is_dropped_after_its_visit) {
@@ -198,10 +231,11 @@ TEST(a_drop_may_walk_and_does_not_visit_its_own_timer) {
 
 static struct gate gate;
 
-static void visit_in_gate(tw_handle id, void *arg, void *visit_arg) {
-    note_visit(id, arg, visit_arg);
+static int visit_in_gate(const struct tw_entry *entry, void *visit_arg) {
+    note_visit(entry, visit_arg);
     pass(&gate);
-    assert_int_equal(((struct probe *)arg)->drops, 0);
+    assert_int_equal(((struct probe *)entry->arg)->drops, 0);
+    return 0;
 }
 
 static void *walk_on_thread(void *result) {

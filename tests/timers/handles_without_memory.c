@@ -241,7 +241,7 @@ static void *free_set(UNUSED void *arg) {
 /* Called as the set is about to grow. Goes on when the set is being freed: then the first timer has ended. */
 static void have_set_freed(void) {
     pthread_create(&freeing, NULL, free_set, NULL);
-    wait_for(tw_timer_remaining(freed_set, first_of_freed) == TW_NO_DEADLINE);
+    wait_for(timer_remaining(freed_set, first_of_freed) == TW_NO_DEADLINE);
 }
 
 static void start_until_set_is_freed(UNUSED const struct tw_event *event, void *result) {

@@ -159,7 +159,7 @@ void assert_told_apart(tw_keyed *keyed, const tw_key (&keys)[2]) {
     for (const tw_key &key : keys)
         assert_int_equal(tw_keyed_after(keyed, key, TW_SECOND, nothing, const_cast<tw_key *>(&key)), 0);
     for (const tw_key &key : keys) {
-        tw_keyed_timer timer;
+        tw_entry timer;
         assert_int_equal(tw_keyed_get(keyed, key, &timer), 0);
         assert_ptr_equal(timer.arg, &key);
     }

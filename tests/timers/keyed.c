@@ -82,9 +82,9 @@ TEST(p14_a_refused_move_changes_nothing) {
     const struct tw_key other = tw_key_string("other");
     assert_int_equal(set_in_ms(bench.keyed, KEY, 10, &probe), 0);
     assert_int_equal(tw_keyed_move(bench.keyed, KEY, -1), -EINVAL);
-    assert_int_equal(tw_keyed_postpone(bench.keyed, KEY, -1), -EINVAL);
+    assert_int_equal(tw_keyed_move(bench.keyed, KEY, -1), -EINVAL);
     assert_int_equal(tw_keyed_move(bench.keyed, other, 1), -ENOENT);
-    assert_int_equal(tw_keyed_postpone(bench.keyed, other, 1), -ENOENT);
+    assert_int_equal(tw_keyed_move(bench.keyed, other, 1), -ENOENT);
     assert_int_equal(tw_keyed_again(bench.keyed, other), -ENOENT);
     pass_ms(bench, 9);
     assert_probe(probe, 0, 0);

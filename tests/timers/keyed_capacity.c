@@ -127,18 +127,18 @@ TEST(p10_in_a_full_table_a_callback_sets_its_own_key) {
     end_bench(full);
 }
 
-static void visit_nothing(UNUSED const struct tw_key *key, UNUSED void *arg, UNUSED void *visit_arg) {}
+static int visit_nothing(UNUSED const struct tw_entry *entry, UNUSED void *visit_arg) { return 0; }
 
 static void use_every_call(struct bench bench, struct probe *probe) {
     const struct tw_when when = every_ms(1);
     const struct tw_task task = {.fn = count_fire, .arg = probe};
     for (unsigned i = 0; i < 1000; ++i) {
-        struct tw_keyed_timer timer;
+        struct tw_entry timer;
         const struct tw_key number = tw_key_number(i % 50), string = tw_key_bytes("0123456789abcdef", i % 17);
         assert_ok(set_plain(bench, number, 1 + (int64_t)i % 3, probe));
         assert_ok(tw_keyed_set(bench.keyed, string, &when, &task));
         (void)tw_keyed_move(bench.keyed, number, 2 * TW_MILLISECOND);
-        (void)tw_keyed_postpone(bench.keyed, string, 2 * TW_MILLISECOND);
+        (void)tw_keyed_move(bench.keyed, string, 2 * TW_MILLISECOND);
         (void)tw_keyed_again(bench.keyed, number);
         IGNORE(tw_keyed_get(bench.keyed, string, &timer));
         if (i % 5 == 0)
@@ -146,7 +146,8 @@ static void use_every_call(struct bench bench, struct probe *probe) {
         if (i % 7 == 0)
             (void)tw_keyed_cancel_wait(bench.keyed, string);
         if (i % 100 == 0)
-            (void)(i % 200 == 0 ? tw_keyed_cancel_all : tw_keyed_each)(bench.keyed, visit_nothing, NULL);
+            (void)(i % 200 == 0 ? tw_keyed_cancel_all(bench.keyed, visit_nothing, NULL)
+                                : tw_keyed_each(bench.keyed, visit_nothing, NULL));
         pass_ms(bench, 1);
     }
     (void)tw_keyed_cancel_all(bench.keyed, NULL, NULL);

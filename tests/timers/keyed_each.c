@@ -1,6 +1,7 @@
 /* tw_keyed_cancel_all: calls in `each`, and what else happens meanwhile. tw_keyed_each: the timers and keys
  * that it visits, and calls of the visitor. Drains and walks in and outside callbacks: fuzz/play.c. */
 #include "keyed_test.h"
+#include "support/counted_walk.h"
 
 #include <pthread.h>
 
@@ -14,12 +15,13 @@ static struct drained {
     struct probe probes[KEYS];
 } now;
 
-static void note(const struct tw_key *key, void *arg, void *drain_arg) {
+static int note(const struct tw_entry *entry, void *drain_arg) {
     assert_ptr_equal(drain_arg, &now);
-    assert_true(key->is_number && key->number < KEYS);
-    assert_ptr_equal(arg, &now.probes[key->number]);
-    assert_int_equal(now.probes[key->number].drops, 0);
-    ++now.calls[key->number];
+    assert_true(entry->key->is_number && entry->key->number < KEYS);
+    assert_ptr_equal(entry->arg, &now.probes[entry->key->number]);
+    assert_int_equal(now.probes[entry->key->number].drops, 0);
+    ++now.calls[entry->key->number];
+    return 0;
 }
 
 static int make(UNUSED void **state) {
@@ -74,10 +76,12 @@ TEST(a_table_is_drained_more_often_than_drain_marks_have_values_and_can_be_used_
 /* --- from inside -------------------------------------------------------------------------- */
 
 static struct probe set_meanwhile;
-static void set_as_well(const struct tw_key *key, void *arg, void *drain_arg) {
-    note(key, arg, drain_arg);
-    assert_int_equal(set_in_ms(now.bench.keyed, *key, 5, &set_meanwhile), 0);
-    assert_int_equal(set_in_ms(now.bench.keyed, tw_key_number(KEYS + key->number), 5, &set_meanwhile), 0);
+static int set_as_well(const struct tw_entry *entry, void *drain_arg) {
+    note(entry, drain_arg);
+    assert_int_equal(set_in_ms(now.bench.keyed, *entry->key, 5, &set_meanwhile), 0);
+    assert_int_equal(set_in_ms(now.bench.keyed, tw_key_number(KEYS + entry->key->number), 5, &set_meanwhile),
+                     0);
+    return 0;
 }
 
 TEST(what_each_sets_stays_and_fires) {
@@ -92,9 +96,10 @@ TEST(what_each_sets_stays_and_fires) {
     assert_probe(set_meanwhile, 2 * KEYS, 2 * KEYS);
 }
 
-static void let_time_pass(const struct tw_key *key, void *arg, void *drain_arg) {
-    note(key, arg, drain_arg);
+static int let_time_pass(const struct tw_entry *entry, void *drain_arg) {
+    note(entry, drain_arg);
     pass_ms(now.bench, 10);
+    return 0;
 }
 
 TEST(what_is_due_while_each_runs_does_not_fire_and_is_visited_too) {
@@ -104,11 +109,12 @@ TEST(what_is_due_while_each_runs_does_not_fire_and_is_visited_too) {
 }
 
 static int removed[3];
-static void use_own_key(const struct tw_key *key, void *arg, void *drain_arg) {
-    note(key, arg, drain_arg);
+static int use_own_key(const struct tw_entry *entry, void *drain_arg) {
+    note(entry, drain_arg);
     ++removed[0];
-    removed[1] += tw_keyed_cancel(now.bench.keyed, *key) == -ENOENT;
+    removed[1] += tw_keyed_cancel(now.bench.keyed, *entry->key) == -ENOENT;
     removed[2] += tw_keyed_free(now.bench.keyed) == -EBUSY;
+    return 0;
 }
 
 TEST(inside_each_the_key_is_free_and_the_table_is_not_freed) {
@@ -121,11 +127,12 @@ TEST(inside_each_the_key_is_free_and_the_table_is_not_freed) {
 }
 
 static int64_t nested;
-static void drain_the_rest(const struct tw_key *key, void *arg, void *drain_arg) {
-    note(key, arg, drain_arg);
+static int drain_the_rest(const struct tw_entry *entry, void *drain_arg) {
+    note(entry, drain_arg);
     const int64_t further = tw_keyed_cancel_all(now.bench.keyed, note, &now);
     assert_true(further >= 0);
     nested += further;
+    return 0;
 }
 
 TEST(inside_each_a_drain_does_the_rest) {
@@ -137,10 +144,11 @@ TEST(inside_each_a_drain_does_the_rest) {
 }
 
 static unsigned depth, refusals;
-static void drain_deeper(const struct tw_key *key, void *arg, void *drain_arg) {
-    note(key, arg, drain_arg);
+static int drain_deeper(const struct tw_entry *entry, void *drain_arg) {
+    note(entry, drain_arg);
     ++depth;
     refusals += tw_keyed_cancel_all(now.bench.keyed, drain_deeper, &now) == -EBUSY;
+    return 0;
 }
 
 TEST(the_65th_drain_at_a_time_is_refused_and_the_others_do_it_all) {
@@ -154,13 +162,14 @@ TEST(the_65th_drain_at_a_time_is_refused_and_the_others_do_it_all) {
 }
 
 /* Drains an empty table repeatedly, then sets a timer that must stay. */
-static void drain_often_and_set(const struct tw_key *key, void *arg, void *drain_arg) {
-    if (key->number != 0)
-        return;
-    note(key, arg, &now);
+static int drain_often_and_set(const struct tw_entry *entry, void *drain_arg) {
+    if (entry->key->number != 0)
+        return 0;
+    note(entry, &now);
     for (unsigned i = 0; i < *(unsigned *)drain_arg; ++i)
         refusals += tw_keyed_cancel_all(now.bench.keyed, NULL, NULL) == -EBUSY;
     assert_int_equal(set_in_ms(now.bench.keyed, tw_key_number(1), 5, &now.probes[1]), 0);
+    return 0;
 }
 
 TEST(what_is_set_in_a_drain_stays_however_many_drains_have_followed) {
@@ -184,7 +193,11 @@ static void set_all_sorts_of_keys(void) {
         assert_int_equal(set_in_ms(now.bench.keyed, key_of_any_sort(i, text), 10, &now.probes[i]), 0);
 }
 
-static int64_t walk(tw_keyed_visitor *visitor) { return tw_keyed_each(now.bench.keyed, visitor, &now); }
+/* Returns the number of visits, or what ended the walk. */
+static int64_t walk(tw_visitor *visitor) {
+    struct counted_walk walk = {.visitor = visitor, .arg = &now};
+    return counted(tw_keyed_each(now.bench.keyed, count_and_visit, &walk), &walk);
+}
 
 static void assert_visited_once(unsigned fires, unsigned drops) {
     for (unsigned i = 0; i < KEYS; ++i) {
@@ -193,19 +206,20 @@ static void assert_visited_once(unsigned fires, unsigned drops) {
     }
 }
 
-static void visit(const struct tw_key *key, void *arg, void *visit_arg) {
+static int visit(const struct tw_entry *entry, void *visit_arg) {
     char text[40];
     assert_ptr_equal(visit_arg, &now);
-    const unsigned i = (unsigned)((struct probe *)arg - now.probes);
+    const unsigned i = (unsigned)((struct probe *)entry->arg - now.probes);
     assert_true(i < KEYS);
     const struct tw_key expected = key_of_any_sort(i, text);
-    assert_int_equal(key->is_number, expected.is_number);
-    assert_int_equal(key->number, expected.number);
-    assert_int_equal(key->size, expected.size);
-    if (key->size != 0)
-        assert_memory_equal(key->bytes, expected.bytes, key->size);
+    assert_int_equal(entry->key->is_number, expected.is_number);
+    assert_int_equal(entry->key->number, expected.number);
+    assert_int_equal(entry->key->size, expected.size);
+    if (entry->key->size != 0)
+        assert_memory_equal(entry->key->bytes, expected.bytes, entry->key->size);
     assert_int_equal(now.probes[i].drops, 0);
     ++now.calls[i];
+    return 0;
 }
 
 TEST(each_key_is_visited_once_and_stays) {
@@ -219,12 +233,13 @@ TEST(each_key_is_visited_once_and_stays) {
     assert_int_equal(walk(visit), 0);
 }
 
-static void remove_it(const struct tw_key *key, void *arg, void *visit_arg) {
-    const bool waits = ((struct probe *)arg - now.probes) % 2 == 0;
-    assert_int_equal((waits ? tw_keyed_cancel_wait : tw_keyed_cancel)(now.bench.keyed, *key), 1);
-    assert_int_equal(tw_keyed_get(now.bench.keyed, *key, NULL), -ENOENT);
+static int remove_it(const struct tw_entry *entry, void *visit_arg) {
+    const bool waits = ((struct probe *)entry->arg - now.probes) % 2 == 0;
+    assert_int_equal((waits ? tw_keyed_cancel_wait : tw_keyed_cancel)(now.bench.keyed, *entry->key), 1);
+    assert_int_equal(tw_keyed_get(now.bench.keyed, *entry->key, NULL), -ENOENT);
     assert_int_equal(tw_keyed_free(now.bench.keyed), -EBUSY);
-    visit(key, arg, visit_arg); /* the key and the argument are still there */
+    visit(entry, visit_arg); /* the key and the argument are still there */
+    return 0;
 }
 
 TEST(a_visitor_may_remove_its_key) {
@@ -236,11 +251,48 @@ TEST(a_visitor_may_remove_its_key) {
 
 /* The new timers may be visited too; they have other arguments. */
 static struct probe replacing;
-static void replace_it(const struct tw_key *key, void *arg, void *visit_arg) {
-    if (arg == &replacing)
-        return;
-    assert_int_equal(set_in_ms(now.bench.keyed, *key, 20, &replacing), 0);
-    visit(key, arg, visit_arg);
+static int replace_it(const struct tw_entry *entry, void *visit_arg) {
+    if (entry->arg == &replacing)
+        return 0;
+    assert_int_equal(set_in_ms(now.bench.keyed, *entry->key, 20, &replacing), 0);
+    visit(entry, visit_arg);
+    return 0;
+}
+
+static int end_the_walk(const struct tw_entry *entry, void *visit_arg) {
+    visit(entry, visit_arg);
+    return -77;
+}
+
+TEST(a_visitor_ends_the_walk_with_its_result) {
+    set_all_sorts_of_keys();
+    assert_int_equal(walk(end_the_walk), -77);
+    unsigned visits = 0;
+    for (unsigned i = 0; i < KEYS; ++i)
+        visits += now.calls[i];
+    assert_int_equal(visits, 1);
+    assert_int_equal(tw_keyed_count(now.bench.keyed), KEYS);
+}
+
+TEST(one_key_is_visited_and_its_argument_stays_for_that_long) {
+    set_all_sorts_of_keys();
+    char text[40];
+    for (unsigned i = 0; i < KEYS; ++i)
+        assert_int_equal(tw_keyed_visit(now.bench.keyed, key_of_any_sort(i, text), visit, &now), 0);
+    for (unsigned i = 0; i < KEYS; ++i)
+        assert_int_equal(tw_keyed_visit(now.bench.keyed, key_of_any_sort(i, text), remove_it, &now), 0);
+    for (unsigned i = 0; i < KEYS; ++i) {
+        assert_int_equal(now.calls[i], 2);
+        assert_probe(now.probes[i], 0, 1);
+    }
+    assert_int_equal(tw_keyed_count(now.bench.keyed), 0);
+    memset(now.probes, 0, sizeof now.probes);
+    set_all_sorts_of_keys();
+    assert_int_equal(tw_keyed_visit(now.bench.keyed, key_of_any_sort(0, text), end_the_walk, &now), -77);
+    assert_int_equal(tw_keyed_visit(now.bench.keyed, tw_key_string("none"), visit, &now), -ENOENT);
+    assert_int_equal(tw_keyed_visit(now.bench.keyed, tw_key_string(NULL), visit, &now), -EINVAL);
+    assert_int_equal(tw_keyed_visit(now.bench.keyed, tw_key_number(1), NULL, &now), -EINVAL);
+    assert_int_equal(tw_keyed_visit(NULL, tw_key_number(1), visit, &now), -EINVAL);
 }
 
 TEST(a_visitor_may_replace_its_timer) {
@@ -263,8 +315,9 @@ static void *let_leave_soon(void *arg) {
 }
 
 static unsigned visits;
-static void count_visit(UNUSED const struct tw_key *key, UNUSED void *arg, UNUSED void *drain_arg) {
+static int count_visit(UNUSED const struct tw_entry *entry, UNUSED void *drain_arg) {
     ++visits;
+    return 0;
 }
 
 /* Oneshot: its callback was the last fire, and drain waits for it. Periodic: drain waits, and
@@ -348,8 +401,9 @@ static struct probe shared_probes[KEYS];
 static atomic_uint shared_visits;
 static pthread_barrier_t both;
 
-static void count_shared(UNUSED const struct tw_key *key, UNUSED void *arg, UNUSED void *drain_arg) {
+static int count_shared(UNUSED const struct tw_entry *entry, UNUSED void *drain_arg) {
     atomic_fetch_add(&shared_visits, 1);
+    return 0;
 }
 
 static void *drain_shared(void *arg) {

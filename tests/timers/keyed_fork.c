@@ -31,8 +31,9 @@ static bool all_are(unsigned fires, unsigned drops) {
     return true;
 }
 
-static void visit_nothing(UNUSED const struct tw_key *key, UNUSED void *arg, UNUSED void *visit_arg) {
+static int visit_nothing(UNUSED const struct tw_entry *entry, UNUSED void *visit_arg) {
     leave(1);
+    return 0;
 }
 
 static void everything_is_refused(void) {
@@ -42,7 +43,7 @@ static void everything_is_refused(void) {
     expect(set_in_ms(keyed, LONG_KEY, 0, &refused) == -ECHILD);
     expect(tw_keyed_after(keyed, LONG_KEY, 0, count_fire, &refused) == -ECHILD);
     expect(tw_keyed_move(keyed, LONG_KEY, 0) == -ECHILD);
-    expect(tw_keyed_postpone(keyed, LONG_KEY, 0) == -ECHILD);
+    expect(tw_keyed_move(keyed, LONG_KEY, 0) == -ECHILD);
     expect(tw_keyed_again(keyed, LONG_KEY) == -ECHILD);
     expect(tw_keyed_each(keyed, visit_nothing, NULL) == -ECHILD);
     expect(tw_keyed_cancel(keyed, LONG_KEY) == -ECHILD);

@@ -107,7 +107,7 @@ static struct threads threads_with_guest(bool on_worker, struct tw_when when) {
 }
 
 static struct guest *guest_of(struct threads *it) {
-    struct tw_keyed_timer timer;
+    struct tw_entry timer;
     assert_int_equal(tw_keyed_get(it->keyed, KEY, &timer), 0);
     assert_ptr_equal(timer.arg, it->guest);
     return it->guest;

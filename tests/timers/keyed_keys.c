@@ -11,7 +11,7 @@ static void assert_all_differ(const struct tw_key *keys, unsigned count) {
         assert_int_equal(set_in_ms(bench.keyed, keys[i], 1, &probes[i]), 0);
     assert_int_equal(tw_keyed_count(bench.keyed), count);
     for (unsigned i = 0; i < count; ++i) {
-        struct tw_keyed_timer timer;
+        struct tw_entry timer;
         assert_int_equal(tw_keyed_get(bench.keyed, keys[i], &timer), 0);
         assert_ptr_equal(timer.arg, &probes[i]);
     }

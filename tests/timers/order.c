@@ -80,7 +80,7 @@ TEST(p3_thousands_that_were_postponed_to_one_tick_fire_in_the_order_of_that) {
         position[other] = swapped;
     }
     for (unsigned i = 0; i < COUNT_OF(ids); ++i)
-        assert_int_equal(tw_timer_postpone(sets[position[i] % 2], ids[position[i]], 600 * MS), 0);
+        assert_int_equal(tw_timer_move(sets[position[i] % 2], ids[position[i]], 600 * MS), 0);
     count = 0;
     assert_ok(tw_runtime_advance(rt, 600 * MS - 1));
     assert_int_equal(count, 0);
@@ -112,7 +112,7 @@ TEST(p3_nodes_and_timers_of_one_tick_fire_in_the_order_of_arming) {
             assert_int_equal(
                 tw_timer_after(sets[0], &id, is_moved ? delay : 600 * MS, note_place, &numbers[i]), 0);
             if (is_moved)
-                assert_int_equal(tw_timer_postpone(sets[0], id, 600 * MS), 0);
+                assert_int_equal(tw_timer_move(sets[0], id, 600 * MS), 0);
         }
     }
     count = 0;
@@ -126,14 +126,14 @@ static void stop_neighbour(UNUSED struct tw_node *node, UNUSED void *arg) {
     assert_int_equal(tw_timer_cancel(sets[0], neighbour_of_node), 1);
 }
 
-TEST(p4_a_postponed_timer_fires_though_a_node_of_its_tick_stops_the_only_other_one) {
+TEST(p4_a_moved_timer_fires_though_a_node_of_its_tick_stops_the_only_other_one) {
     struct probe it = {0};
     struct tw_node node;
     rt = virtual_runtime();
     sets[0] = new_set(rt, (struct tw_timers_options){0});
     assert_ok(tw_node_init(&node, stop_neighbour, NULL));
     start_after(sets[0], &it, 5 * MS);
-    assert_int_equal(tw_timer_postpone(sets[0], it.id, 10 * MS), 0);
+    assert_int_equal(tw_timer_move(sets[0], it.id, 10 * MS), 0);
     assert_ok(tw_runtime_after(rt, &node, 10 * MS));
     assert_int_equal(tw_timer_after(sets[0], &neighbour_of_node, 10 * MS, note_place, NULL), 0);
     assert_ok(tw_runtime_advance(rt, 10 * MS));

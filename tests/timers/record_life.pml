@@ -247,7 +247,7 @@ inline stop() {
 
 /* With the lock, before and after. */
 inline visit() {
-    d_step {                            /* src/timers/record_set.cpp: "visitor.by_handle(handle, arg" */
+    d_step {                            /* src/timers/record_set.cpp: "visitor.visit(&entry, visitor.arg)" */
         assert(mine == generation && drops == 0);
         enter()
     }
@@ -567,7 +567,7 @@ inline end_visit() {
 
 inline each() {
     lock();
-    if                                  /* src/timers/record_set.cpp: "is_live(timer) && !is_drained(set, timer)) {" */
+    if                                  /* src/timers/record_set.cpp: "is_live(timer) && !is_drained(set, timer))" */
     :: is_live && !is_drained ->
         d_step {
             mine = generation;

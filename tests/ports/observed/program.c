@@ -156,7 +156,7 @@ static void with_handles(struct tw_timers *timers, int round) {
 /* The arming threads replace each other's timers. */
 static void with_keys(struct tw_keyed *names, int round) {
     static const char long_name[] = "a name that is longer than sixteen bytes";
-    struct tw_keyed_timer timer;
+    struct tw_entry timer;
     const struct tw_when when = {.due_ns = (round % 3) * TW_MILLISECOND};
     const struct tw_key keys[] = {tw_key_number((uint64_t)round % 2),
                                   tw_key_bytes(long_name, sizeof long_name)};

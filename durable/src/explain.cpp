@@ -64,7 +64,7 @@ const char *explanation_of(int error) {
     if (error == last.error && last.why[0] != 0)
         return last.why;
     const char *const meaning = meaning_of(error);
-    return meaning != nullptr ? meaning : tw_strerror(error);
+    return meaning != nullptr ? meaning : tw_explain(error);
 }
 
 std::string noted(int error) { return explanation_of(error); }

@@ -1,5 +1,6 @@
 /* What is refused changes nothing, and says why. */
 #include "durable_test.h"
+#include "support/meaning.h"
 
 #include <tickwheel/durable_store.h>
 
@@ -95,8 +96,8 @@ TEST(errors_of_databases_have_explanations_of_their_own) {
                                 -ENOSPC,   -EBADMSG,   -EPROTO, -EIO};
     assert_int_equal(tw_durable_open(NULL, NULL, NULL, NULL), -EINVAL);
     for (size_t i = 0; i < COUNT_OF(of_databases); ++i)
-        assert_string_not_equal(tw_durable_explain(of_databases[i]), tw_strerror(of_databases[i]));
-    assert_string_equal(tw_durable_explain(-ENOENT), tw_strerror(-ENOENT));
+        assert_string_not_equal(tw_durable_explain(of_databases[i]), meaning_of(of_databases[i]));
+    assert_string_equal(tw_durable_explain(-ENOENT), meaning_of(-ENOENT));
 }
 
 /* --- names --------------------------------------------------------------------------------- */

@@ -44,8 +44,8 @@ static void write_histogram(const char *name, const struct tw_histogram *histogr
 
 /* Returns 0 or a negative errno. */
 static int write_trial(struct trial *trial) {
-    struct tw_observed observed;
-    int error = tw_runtime_observe(trial->rt, &observed);
+    struct tw_stats observed;
+    int error = tw_runtime_stats(trial->rt, &observed);
     if (error != 0)
         return error;
     printf("{\"driver\":\"%s\",\"ran_ns\":%" PRId64 ",\"fires\":%" PRIu64 ",\"early\":%" PRIu64

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include <tickwheel/observe.h>
+
 static const int64_t periods[PERIODIC] = {10, 20, 25, 40, 50, 100, 125, 250};
 enum { LONGEST_DELAY = 200 };
 

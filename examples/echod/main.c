@@ -13,6 +13,8 @@
 #include "options.h"
 #include "server.h"
 
+#include <tickwheel/observe.h>
+
 static long port = 0, idle_ms = 60000, request_ms = 10000, keepalive_ms = 20000, grace_ms = 2000,
             max_connections = 10000;
 

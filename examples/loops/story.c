@@ -17,6 +17,8 @@
 #include <string.h>
 #include <time.h>
 
+#include <tickwheel/observe.h>
+
 enum { BEATS = 5, CROWD = 10, BUDGET = 4 };
 
 static struct tw_runtime *rt;

@@ -27,7 +27,7 @@ extern "C" {
 /* Lets the runtime be looked at. If it is already, moves its socket to the new path; a call that is refused
  * leaves it where it was. `path`: an absolute path for the socket; null: where tickwheel-top looks, in the
  * folder $XDG_RUNTIME_DIR/tickwheel, or /tmp/tickwheel-UID if that is not set. Replaces a socket that a dead
- * process has left there. It ends with tw_inspect_stop, tw_runtime_free, and in the child of a fork.
+ * process has left there. It ends with tw_runtime_free, and in the child of a fork.
  * Returns 0.
  *   -EINVAL      also: the path is not absolute, or is longer than 107 bytes
  *   -EADDRINUSE  there is something at the path, and it is no socket that a dead process has left
@@ -38,11 +38,6 @@ extern "C" {
  *   -EBUSY       called from a callback of the runtime
  *   others       from the system: no folder, no socket, no thread */
 TW_MUST_CHECK int tw_inspect_start(struct tw_runtime *rt, const char *path);
-
-/* Ends it, and removes the socket. Returns 0.
- *   -ENOENT  the runtime is not to be looked at
- *   -EBUSY   called from a callback of the runtime */
-int tw_inspect_stop(struct tw_runtime *rt);
 
 #ifdef __cplusplus
 }

@@ -81,16 +81,35 @@ enum tw_late_cause {
 };
 #define TW_LATE_CAUSES 3
 
-/* What a runtime has measured. */
-struct tw_observed {
+/* Counts since the runtime was made. With tw_runtime_dispatch, "the thread" is the one that calls
+ * it. On virtual time only `wakes` and `clock_sets` are counted. */
+struct tw_stats {
+    uint64_t wakeups; /* times that the thread woke up after it may have slept, or dispatched */
+    uint64_t wakes;   /* times that a call woke the thread, for an earlier deadline or to stop; calls
+                         that found it woken already do not count */
+
+    /* Wake-ups at a deadline that was still in the future when the thread went to sleep, and how
+     * late the thread was running again: the system's latency, and with tw_runtime_dispatch that
+     * of your loop as well. */
+    uint64_t timed;
+    int64_t late_sum_ns, late_max_ns;
+
+    uint64_t clock_sets;  /* times that the wall clock was found set back */
+    uint64_t wait_errors; /* times that the driver could not wait; see wait_until in driver.h */
+
+    /* Deadlines that had already passed when the thread was ready to sleep until them, and how late
+     * it was: callbacks held it up, or the system ran other threads. */
+    uint64_t held_up;
+    int64_t held_up_sum_ns, held_up_max_ns;
+
     struct tw_histogram callbacks;            /* how long callbacks ran, on workers too; on virtual
                                                  time, on workers alone */
     struct tw_histogram late[TW_LATE_CAUSES]; /* how late fires began after their deadline, which is a
                                                  whole tick, by cause. Every fire is in one of them */
 };
 
-/* Fills in *observed and returns 0. */
-TW_MUST_CHECK int tw_runtime_observe(struct tw_runtime *rt, struct tw_observed *observed);
+/* Fills in *stats and returns 0. */
+int tw_runtime_stats(struct tw_runtime *rt, struct tw_stats *stats);
 
 /* --- pending timers ------------------------------------------------------------------ */
 

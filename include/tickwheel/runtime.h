@@ -116,28 +116,6 @@ struct tw_runtime_options {
     int priority;
 };
 
-/* Counts since the runtime was made. With tw_runtime_dispatch, "the thread" is the one that calls
- * it. On virtual time only `wakes` and `clock_sets` are counted. */
-struct tw_stats {
-    uint64_t wakeups; /* times that the thread woke up after it may have slept, or dispatched */
-    uint64_t wakes;   /* times that a call woke the thread, for an earlier deadline or to stop; calls
-                         that found it woken already do not count */
-
-    /* Wake-ups at a deadline that was still in the future when the thread went to sleep, and how
-     * late the thread was running again: the system's latency, and with tw_runtime_dispatch that
-     * of your loop as well. */
-    uint64_t timed;
-    int64_t late_sum_ns, late_max_ns;
-
-    uint64_t clock_sets;  /* times that the wall clock was found set back */
-    uint64_t wait_errors; /* times that the driver could not wait; see wait_until in driver.h */
-
-    /* Deadlines that had already passed when the thread was ready to sleep until them, and how late
-     * it was: callbacks held it up, or the system ran other threads. */
-    uint64_t held_up;
-    int64_t held_up_sum_ns, held_up_max_ns;
-};
-
 /* --- lifetime -------------------------------------------------------------------- */
 
 /* Makes a runtime and stores it in *rt. It is stopped; nodes may already be armed. `options` may be
@@ -330,9 +308,6 @@ TW_MUST_CHECK uint64_t tw_runtime_overruns(struct tw_runtime *rt);
 /* Returns the number of pending nodes and of pending timers of timers.h, keyed.h and tickwheel.hpp. */
 TW_MUST_CHECK size_t tw_runtime_count(struct tw_runtime *rt);
 
-/* Fills in *stats and returns 0. */
-int tw_runtime_stats(struct tw_runtime *rt, struct tw_stats *stats);
-
 /* Checks the invariants of the runtime's wheels, of all pending nodes and of the timers that the
  * library keeps, calls report(invariant, node, arg) for each broken one, and returns how many there
  * were. `report` may be null; it must not use the runtime. For tests and for investigating a crash: it holds
@@ -409,13 +384,10 @@ int tw_runtime_set_wall(struct tw_runtime *rt, int64_t wall_ns);
 
 /* --- errors -------------------------------------------------------------------------- */
 
-/* Returns the meanings that a negative result of this library can have, in words; "unknown error"
- * for other numbers. Never null; the text is static. */
-TW_MUST_CHECK const char *tw_strerror(int error);
-
 /* Returns the cause of an error in words, such as "the period is 0". It knows the cause if `error` is
  * the result of this thread's last failed call of runtime.h, timers.h, keyed.h or workers.h;
- * otherwise, and for calls of tw.h, it returns tw_strerror(error). Never null; the text is static. */
+ * otherwise, and for calls of tw.h, it returns what the number means in this library; "unknown error"
+ * for other numbers. Never null; the text is static. */
 TW_MUST_CHECK const char *tw_explain(int error);
 
 #ifdef __cplusplus

@@ -9,6 +9,7 @@
 
 #include <tickwheel/callback.hpp>
 #include <tickwheel/chrono.hpp>
+#include <tickwheel/observe.h>
 #include <tickwheel/runtime.h>
 #include <tickwheel/timer.hpp>
 

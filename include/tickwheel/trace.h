@@ -27,17 +27,15 @@ extern "C" {
 
 #define TW_TRACE_MOST ((size_t)1 << 24) /* fires that a recording can keep */
 
-/* Begins a recording that keeps the last `fires` fires, rounded up to a power of two: 1,000 keeps 1,024. The
- * call discards an earlier recording. The first call allocates all memory, which tw_runtime_free gives back;
- * later calls use the same. Returns 0. In the child of a fork nothing is recorded, until it calls this again.
- *   -EINVAL  also: `fires` is 0 or more than TW_TRACE_MOST
+/* Begins a recording that keeps the last `fires` fires, rounded up to a power of two: 1,000 keeps 1,024.
+ * The call discards an earlier recording. The first call allocates all memory, which tw_runtime_free gives
+ * back; later calls use the same. With 0 fires it ends the recording, which tw_trace_write can still write.
+ * Returns 0. In the child of a fork nothing is recorded, until it calls this again.
+ *   -EINVAL  also: `fires` is more than TW_TRACE_MOST
+ *   -ENOENT  `fires` is 0, and nothing is being recorded
  *   -ENOSPC  `fires` is more than the memory of the first call has room for
  *   -ENOMEM */
 TW_MUST_CHECK int tw_trace_start(struct tw_runtime *rt, size_t fires);
-
-/* Ends the recording. tw_trace_write can still write it. Returns 0.
- *   -ENOENT  nothing is being recorded */
-int tw_trace_stop(struct tw_runtime *rt);
 
 /* Writes the recording as JSON, in the trace event format of Chrome, by calls of write(text, size, arg).
  * It may go on meanwhile: what fires later than this begins is not in it, and fires that are overwritten

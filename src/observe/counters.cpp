@@ -85,19 +85,32 @@ TW_API int64_t tw_histogram_share(const tw_histogram *histogram, double share) {
     return histogram->max_ns;
 }
 
-void observe::take_counts(const tw_runtime &rt, tw_observed &observed) {
-    observed = {};
-    add_to(observed.callbacks, rt.meter.counts);
-    add_to(observed.callbacks, rt.on_workers);
+tw_stats observe::stats_of(const tw_runtime &rt) {
+    tw_stats stats = {};
+    const runtime::runtime_counters &counters = rt.counters;
+    stats.wakeups = counters.wakeups;
+    stats.wakes = counters.wakes;
+    stats.timed = counters.waking.times;
+    stats.late_sum_ns = counters.waking.sum;
+    stats.late_max_ns = counters.waking.max;
+    stats.held_up = counters.held_up.times;
+    stats.held_up_sum_ns = counters.held_up.sum;
+    stats.held_up_max_ns = counters.held_up.max;
+    stats.clock_sets = rt.absolute->times_set_back;
+    stats.wait_errors = counters.wait_errors;
+    add_to(stats.callbacks, rt.meter.counts);
+    add_to(stats.callbacks, rt.on_workers);
     for (unsigned cause = 0; cause < TW_LATE_CAUSES; ++cause)
-        rt.meter.late[cause].add_to(observed.late[cause]);
+        rt.meter.late[cause].add_to(stats.late[cause]);
+    return stats;
 }
 
-TW_API int tw_runtime_observe(tw_runtime *rt, tw_observed *observed) {
+TW_API int tw_runtime_stats(tw_runtime *rt, tw_stats *stats) {
+    runtime::registry::is_runtime(rt, __builtin_return_address(0));
     if (const int error = runtime::check_usable(rt); error != 0)
         return error;
-    if (observed == nullptr)
-        return runtime::refuse(-EINVAL, "observed is null");
-    take_counts(*rt, *observed);
+    if (stats == nullptr)
+        return runtime::refuse(-EINVAL, "stats is null");
+    *stats = stats_of(*rt);
     return 0;
 }

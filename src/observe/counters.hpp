@@ -7,6 +7,6 @@
 
 namespace tickwheel::observe {
 
-void take_counts(const tw_runtime &rt, tw_observed &observed);
+tw_stats stats_of(const tw_runtime &rt);
 
 }  // namespace tickwheel::observe

@@ -51,13 +51,12 @@ void dump_histogram(const char *name, const tw_histogram &histogram, text_out &o
 }
 
 void dump_histograms(tw_runtime &rt, text_out &out) {
-    tw_observed observed;
-    take_counts(rt, observed);
+    const tw_stats stats = stats_of(rt);
     out.print("\n%-24s %10s %9s %9s %9s %9s\n", "", "times", "p50", "p99", "longest", "mean");
-    dump_histogram("callbacks ran for", observed.callbacks, out);
-    dump_histogram("late, woken late", observed.late[TW_LATE_WAKING], out);
-    dump_histogram("late, by callbacks", observed.late[TW_LATE_CALLBACKS], out);
-    dump_histogram("late, by the budget", observed.late[TW_LATE_BUDGET], out);
+    dump_histogram("callbacks ran for", stats.callbacks, out);
+    dump_histogram("late, woken late", stats.late[TW_LATE_WAKING], out);
+    dump_histogram("late, by callbacks", stats.late[TW_LATE_CALLBACKS], out);
+    dump_histogram("late, by the budget", stats.late[TW_LATE_BUDGET], out);
 }
 
 void dump_label(const tw_label_counts &counts, text_out &out) {

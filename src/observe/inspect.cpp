@@ -362,17 +362,3 @@ TW_API int tw_inspect_start(tw_runtime *rt, const char *path) {
         destroy(*former);
     return explain(error);
 }
-
-TW_API int tw_inspect_stop(tw_runtime *rt) {
-    if (const int error = runtime::check_usable(rt); error != 0)
-        return error;
-    if (const int error = check_place(*rt); error != 0)
-        return error;
-    const runtime::no_thread_cancel guard;
-    const base::mutex_hold hold(&rt->lifecycle_mutex);
-    runtime::component *const server = find_component(*rt, server_hooks);
-    if (server == nullptr)
-        return runtime::refuse(-ENOENT, "the runtime is not to be looked at");
-    destroy(*server);
-    return 0;
-}

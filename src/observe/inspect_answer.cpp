@@ -82,13 +82,12 @@ void put_histogram(const char *name, const tw_histogram &histogram, text_out &ou
 }
 
 void put_stats(tw_runtime &rt, text_out &out) {
-    tw_observed observed = {};
-    take_counts(rt, observed);
+    const tw_stats stats = stats_of(rt);
     put_runtime(rt, out);
-    put_histogram("ran", observed.callbacks, out);
-    put_histogram("late_waking", observed.late[TW_LATE_WAKING], out);
-    put_histogram("late_callbacks", observed.late[TW_LATE_CALLBACKS], out);
-    put_histogram("late_budget", observed.late[TW_LATE_BUDGET], out);
+    put_histogram("ran", stats.callbacks, out);
+    put_histogram("late_waking", stats.late[TW_LATE_WAKING], out);
+    put_histogram("late_callbacks", stats.late[TW_LATE_CALLBACKS], out);
+    put_histogram("late_budget", stats.late[TW_LATE_BUDGET], out);
     put_labels(rt, out);
 }
 

@@ -58,14 +58,13 @@ class metrics {
     void write_all() {
         write_stats();
         write_labels();
-        tw_observed observed;
-        take_counts(rt_, observed);
+        const tw_stats stats = stats_of(rt_);
         head("tickwheel_callback_seconds", "histogram", "How long callbacks ran.");
-        write_histogram("tickwheel_callback_seconds", nullptr, observed.callbacks);
+        write_histogram("tickwheel_callback_seconds", nullptr, stats.callbacks);
         head("tickwheel_late_seconds", "histogram", "How late fires began after their deadline, by cause.");
-        write_histogram("tickwheel_late_seconds", "waking", observed.late[TW_LATE_WAKING]);
-        write_histogram("tickwheel_late_seconds", "callbacks", observed.late[TW_LATE_CALLBACKS]);
-        write_histogram("tickwheel_late_seconds", "budget", observed.late[TW_LATE_BUDGET]);
+        write_histogram("tickwheel_late_seconds", "waking", stats.late[TW_LATE_WAKING]);
+        write_histogram("tickwheel_late_seconds", "callbacks", stats.late[TW_LATE_CALLBACKS]);
+        write_histogram("tickwheel_late_seconds", "budget", stats.late[TW_LATE_BUDGET]);
     }
 
   private:

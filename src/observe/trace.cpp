@@ -170,10 +170,12 @@ using namespace tickwheel;
 using namespace tickwheel::observe;
 
 TW_API int tw_trace_start(tw_runtime *rt, size_t fires) {
-    if (const int error = runtime::check_arming(rt); error != 0)
+    if (const int error = fires == 0 ? runtime::check_usable(rt) : runtime::check_arming(rt); error != 0)
         return error;
-    if (fires == 0 || fires > TW_TRACE_MOST)
-        return runtime::refuse(-EINVAL, "the number of fires is 0 or more than TW_TRACE_MOST");
+    if (fires == 0)
+        return end_recording(rt->meter) ? 0 : runtime::refuse(-ENOENT, "nothing is being recorded");
+    if (fires > TW_TRACE_MOST)
+        return runtime::refuse(-EINVAL, "the number of fires is more than TW_TRACE_MOST");
     const runtime::no_thread_cancel guard;
     trace *const recording = open(*rt, fires);
     if (recording == nullptr)
@@ -183,10 +185,4 @@ TW_API int tw_trace_start(tw_runtime *rt, size_t fires) {
     recording->ring.forget();
     begin_recording(*recording);
     return 0;
-}
-
-TW_API int tw_trace_stop(tw_runtime *rt) {
-    if (const int error = runtime::check_usable(rt); error != 0)
-        return error;
-    return end_recording(rt->meter) ? 0 : runtime::refuse(-ENOENT, "nothing is being recorded");
 }

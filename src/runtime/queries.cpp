@@ -66,23 +66,3 @@ TW_API int tw_runtime_check(tw_runtime *rt, tw_report *report, void *arg) {
     for_each_timeline(*rt, [&](timeline &line) { broken += tw_check(&line.wheel, report, arg); });
     return broken;
 }
-
-TW_API int tw_runtime_stats(tw_runtime *rt, tw_stats *stats) {
-    registry::is_runtime(rt, __builtin_return_address(0));
-    if (const int error = check_usable(rt); error != 0)
-        return error;
-    if (stats == nullptr)
-        return refuse(-EINVAL, "stats is null");
-    const runtime_counters &counters = rt->counters;
-    stats->wakeups = counters.wakeups;
-    stats->wakes = counters.wakes;
-    stats->timed = counters.waking.times;
-    stats->late_sum_ns = counters.waking.sum;
-    stats->late_max_ns = counters.waking.max;
-    stats->held_up = counters.held_up.times;
-    stats->held_up_sum_ns = counters.held_up.sum;
-    stats->held_up_max_ns = counters.held_up.max;
-    stats->clock_sets = rt->absolute->times_set_back;
-    stats->wait_errors = counters.wait_errors;
-    return 0;
-}

@@ -1,4 +1,4 @@
-// tw_explain and tw_strerror: errors in words. Here an errno often means something narrower than the system's
+// tw_explain: errors in words. Here an errno often means something narrower than the system's
 // own text says. Any thread.
 #include "refusal.hpp"
 
@@ -34,14 +34,10 @@ int refuse_as_the_wheel(int error) {
     }
 }
 
-}  // namespace tickwheel::runtime
+namespace {
 
-TW_API const char *tw_explain(int error) {
-    const char *const why = tickwheel::runtime::noted_for(error);
-    return why != nullptr ? why : tw_strerror(error);
-}
-
-TW_API const char *tw_strerror(int error) {
+// What an error can mean in this library.
+const char *meaning_of(int error) {
     switch (error) {
     case -EPERM:
         return "not permitted: the node is retired, its set is being freed, or the system forbids it";
@@ -83,4 +79,13 @@ TW_API const char *tw_strerror(int error) {
     default:
         return error < 0 ? "unknown error" : "no error";
     }
+}
+
+}  // namespace
+
+}  // namespace tickwheel::runtime
+
+TW_API const char *tw_explain(int error) {
+    const char *const why = tickwheel::runtime::noted_for(error);
+    return why != nullptr ? why : tickwheel::runtime::meaning_of(error);
 }

@@ -347,14 +347,14 @@ TEST_F(Thrown, InsideACallbackOfAnotherRuntimeIsOverWhereItIsCaught) {
 
 TEST_F(Thrown, CountsAsAFireLikeAnyOther) {
     tw_label_counts counts;
-    tw_observed observed;
+    tw_stats observed;
     for (int i = 0; i < 10; ++i) {
         tw_runtime_after(rt, &thrower, TW_SECOND);
         EXPECT_TRUE(advance_throws());
     }
     EXPECT_EQ(tw_runtime_labels(rt, &counts, 1), 1);
     EXPECT_EQ(counts.fires, 10U);
-    EXPECT_EQ(tw_runtime_observe(rt, &observed), 0);
+    EXPECT_EQ(tw_runtime_stats(rt, &observed), 0);
     EXPECT_EQ(observed.late[TW_LATE_WAKING].counts[0], 10U);
     expect_to_go_on();
 }

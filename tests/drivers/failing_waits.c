@@ -7,6 +7,8 @@
 #include <signal.h>
 #include <sys/time.h>
 
+#include <tickwheel/observe.h>
+
 #define SLEEPS_WITH_ERRORS \
     (ONLY(CALL_EPOLL_WAIT) | ONLY(CALL_EPOLL_PWAIT2) | ONLY(CALL_POLL) | ONLY(CALL_URING_ENTER))
 #define WAITS (SLEEPS_WITH_ERRORS | ONLY(CALL_TIMERFD_SETTIME))

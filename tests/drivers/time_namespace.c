@@ -7,6 +7,8 @@
 
 #include <fcntl.h>
 
+#include <tickwheel/observe.h>
+
 #ifndef CLONE_NEWTIME
 #define CLONE_NEWTIME 0x00000080
 #endif

@@ -7,6 +7,8 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 
+#include <tickwheel/observe.h>
+
 /* --- refused -------------------------------------------------------------------------- */
 
 static void assert_refused(int error, const char *because) {

@@ -4,6 +4,7 @@
 #include "histogram.h"
 #include "support/runtime_test.h"
 
+#include <tickwheel/observe.h>
 #include <tickwheel/timers.h>
 #include <tickwheel/workers.h>
 
@@ -21,7 +22,7 @@ TEST(bucket_limits_rise_by_a_half_and_a_third) {
 TEST(a_duration_is_counted_below_the_limit_of_its_bucket) {
     struct tw_runtime *rt = new_runtime((struct tw_runtime_options){.driver = "manual", .tick_ns = 1});
     struct tw_node node;
-    struct tw_observed observed;
+    struct tw_stats observed;
     tw_node_init(&node, no_callback, NULL);
     for (unsigned i = 0; i < TW_BUCKETS; ++i) {
         const int64_t shortest = i == 0 ? 1 : tw_bucket_limit(i - 1);
@@ -30,7 +31,7 @@ TEST(a_duration_is_counted_below_the_limit_of_its_bucket) {
         assert_ok(tw_runtime_leap(rt, 1 + shortest));
         tw_runtime_after(rt, &node, 1);
         assert_ok(tw_runtime_leap(rt, 1 + longest));
-        assert_ok(tw_runtime_observe(rt, &observed));
+        assert_ok(tw_runtime_stats(rt, &observed));
         assert_int_equal(observed.late[TW_LATE_WAKING].counts[i], 2);
     }
     tw_runtime_free(rt);
@@ -82,7 +83,7 @@ TEST(a_callback_is_timed_where_it_runs) {
         struct tw_workers *workers;
         struct tw_timers *handles;
         struct tw_node node;
-        struct tw_observed observed;
+        struct tw_stats observed;
         struct tw_label_counts counts[3];
         tw_handle id;
         assert_ok(tw_workers_new(&workers, rt, NULL));
@@ -94,7 +95,7 @@ TEST(a_callback_is_timed_where_it_runs) {
         assert_ok(kind == NODE ? tw_runtime_after(rt, &node, TW_MILLISECOND)
                                : tw_timer_after(handles, &id, TW_MILLISECOND, work_as_task, NULL));
         const int64_t at_most = dispatch(rt, workers);
-        assert_ok(tw_runtime_observe(rt, &observed));
+        assert_ok(tw_runtime_stats(rt, &observed));
         assert_int_equal(tw_runtime_labels(rt, counts, 3), 2);
         assert_string_equal(counts[1].label, "slow");
         assert_int_equal(total_of(&observed.callbacks), 1);
@@ -111,11 +112,11 @@ TEST(a_callback_is_timed_where_it_runs) {
 TEST(on_virtual_time_nothing_is_timed) {
     struct tw_runtime *rt = virtual_runtime();
     struct tw_node node;
-    struct tw_observed observed;
+    struct tw_stats observed;
     tw_node_init(&node, work_as_node, NULL);
     tw_runtime_after(rt, &node, TW_MILLISECOND);
     assert_ok(tw_runtime_advance(rt, TW_MILLISECOND));
-    assert_ok(tw_runtime_observe(rt, &observed));
+    assert_ok(tw_runtime_stats(rt, &observed));
     assert_int_equal(total_of(&observed.callbacks), 0);
     assert_int_equal(observed.callbacks.sum_ns, 0);
     tw_runtime_free(rt);

@@ -129,8 +129,8 @@ TEST(a_job_counts_once_and_its_run_is_timed_on_the_worker) {
     tw_runtime_after(rt, &job.node, TW_SECOND);
     tw_runtime_advance(rt, TW_SECOND);
     assert_ok(tw_workers_wait(workers));
-    struct tw_observed observed;
-    assert_ok(tw_runtime_observe(rt, &observed));
+    struct tw_stats observed;
+    assert_ok(tw_runtime_stats(rt, &observed));
     uint64_t runs = 0;
     for (unsigned i = 0; i < TW_BUCKETS; ++i)
         runs += observed.callbacks.counts[i];

@@ -2,12 +2,13 @@
 #include "histogram.h"
 #include "support/runtime_test.h"
 
+#include <tickwheel/observe.h>
 #include <tickwheel/timers.h>
 
-static struct tw_observed observed;
+static struct tw_stats observed;
 
 static uint64_t times_late(struct tw_runtime *rt, enum tw_late_cause cause) {
-    assert_ok(tw_runtime_observe(rt, &observed));
+    assert_ok(tw_runtime_stats(rt, &observed));
     return total_of(&observed.late[cause]);
 }
 

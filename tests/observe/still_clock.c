@@ -6,6 +6,7 @@
 #include "histogram.h"
 #include "support/runtime_test.h"
 
+#include <tickwheel/observe.h>
 #include <tickwheel/timers.h>
 #include <tickwheel/workers.h>
 
@@ -101,7 +102,7 @@ static const struct tw_driver still = {
 enum { MOST = 200 };
 
 static struct tw_runtime *rt;
-static struct tw_observed observed;
+static struct tw_stats observed;
 static struct tw_stats stats;
 
 static struct timer {
@@ -158,7 +159,7 @@ static void go_to_sleep(void) { assert_ok(tw_runtime_fd(rt)); }
 
 static void dispatch(void) {
     assert_ok(tw_runtime_dispatch(rt));
-    assert_ok(tw_runtime_observe(rt, &observed));
+    assert_ok(tw_runtime_stats(rt, &observed));
     assert_ok(tw_runtime_stats(rt, &stats));
 }
 
@@ -269,7 +270,7 @@ TEST(runs_on_workers_are_timed_on_virtual_time_too) {
         assert_ok(tw_runtime_advance(rt, MS));
         assert_ok(tw_workers_wait(workers));
     }
-    assert_ok(tw_runtime_observe(rt, &observed));
+    assert_ok(tw_runtime_stats(rt, &observed));
     assert_int_equal(total_of(&observed.callbacks), 2);
     assert_int_equal(observed.callbacks.sum_ns, 5100);
     assert_int_equal(observed.callbacks.max_ns, 5000);
@@ -516,7 +517,7 @@ TEST(a_thread_that_a_callback_holds_up_does_not_wake_late) {
     assert_ok(tw_runtime_start(rt));
     wait_for(fires == 2);
     assert_ok(tw_runtime_stop(rt));
-    assert_ok(tw_runtime_observe(rt, &observed));
+    assert_ok(tw_runtime_stats(rt, &observed));
     assert_int_equal(observed.late[TW_LATE_WAKING].sum_ns, 0);
     assert_int_equal(observed.late[TW_LATE_CALLBACKS].sum_ns, MS);
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <tickwheel/keyed.h>
+#include <tickwheel/observe.h>
 #include <tickwheel/timers.h>
 #include <tickwheel/workers.h>
 

@@ -6,6 +6,8 @@
 
 #include <sys/prctl.h>
 
+#include <tickwheel/observe.h>
+
 /* A driver that wraps the sleep driver and records what it was asked for. */
 static const struct tw_driver *inner;
 static atomic_int_fast64_t asked; /* the latest deadline to sleep to */

@@ -5,6 +5,8 @@
 #include "support/sanitized.h"
 #include "support/threads.h"
 
+#include <tickwheel/observe.h>
+
 static long switches_of(long thread) {
     struct thread_look look;
     assert_true(look_at_thread(thread, &look));

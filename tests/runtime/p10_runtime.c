@@ -7,6 +7,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <tickwheel/observe.h>
+
 enum { NODES = 500 };
 static struct tw_node nodes[NODES];
 static atomic_uint fires, events;
@@ -46,7 +48,7 @@ static void use_every_call(struct tw_runtime *rt) {
     IGNORE(tw_runtime_due(rt));
     IGNORE(tw_runtime_overruns(rt));
     (void)tw_runtime_stats(rt, &stats);
-    IGNORE(tw_strerror(-EINVAL));
+    IGNORE(tw_explain(-EINVAL));
 }
 
 static void shut_all_down(struct tw_runtime *rt) {

@@ -6,6 +6,8 @@
 
 #include <stdbool.h>
 
+#include <tickwheel/observe.h>
+
 #define HOUR (3600 * TW_SECOND)
 #define NOON (12 * HOUR)
 

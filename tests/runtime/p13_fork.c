@@ -8,6 +8,8 @@
 #include <pthread.h>
 #include <sys/mman.h>
 
+#include <tickwheel/observe.h>
+
 /* Shared by parent and child. */
 struct board {
     atomic_int parent;

@@ -1,7 +1,9 @@
 /* P14 on a runtime: each call returns its documented errors and changes nothing. */
 #include "runtime/node_calls.h"
+#include "support/meaning.h"
 
 #include <tickwheel/keyed.h>
+#include <tickwheel/observe.h>
 #include <tickwheel/timers.h>
 #include <tickwheel/workers.h>
 
@@ -63,7 +65,7 @@ static void copy(struct everything *to) {
         copy(&found); \
         if (memcmp(&saved, &found, sizeof saved) != 0) \
             fail_msg("%s changed something", #call); \
-        assert_true(strcmp(tw_strerror(result), "unknown error") != 0); \
+        assert_true(strcmp(tw_explain(result), "unknown error") != 0); \
     } while (0)
 
 /* The same for some of the calls on a node. */
@@ -268,15 +270,16 @@ TEST(p14_refusals_of_timers_and_workers_name_the_argument) {
     EXPLAINED(tw_workers_free(NULL), "no error");
 }
 
-/* Calls that succeed leave it alone. An error that is not the last refusal is explained as by tw_strerror. */
+/* Calls that succeed leave it alone. An error that is not the last refusal is explained as what the number
+ * means. */
 TEST(p14_explanations_are_of_the_last_refusal_alone) {
     assert_int_equal(tw_runtime_after(rt, &idle, -1), -EINVAL);
     assert_int_equal(tw_runtime_cancel(rt, &pending), 1);
     tw_runtime_free(virtual_runtime());
     EXPLAINED(-EINVAL, "delay is negative");
-    assert_string_equal(tw_explain(-ENOENT), tw_strerror(-ENOENT));
+    assert_string_equal(tw_explain(-ENOENT), meaning_of(-ENOENT));
     assert_int_equal(tw_runtime_move(rt, &idle, 1), -ENOENT);
-    assert_string_equal(tw_explain(-EINVAL), tw_strerror(-EINVAL));
+    assert_string_equal(tw_explain(-EINVAL), meaning_of(-EINVAL));
     assert_string_equal(tw_explain(-9999), "unknown error");
     assert_string_equal(tw_explain(INT_MIN), "unknown error");
     assert_string_equal(tw_explain(0), "no error");
@@ -287,10 +290,10 @@ TEST(p14_every_documented_error_has_words) {
                                      -ENOMEM, -EMFILE, -ENFILE, -EALREADY, -EAGAIN, -EEXIST,
                                      -EBADF,  -ENOSPC, -ERANGE, -ESHUTDOWN};
     for (unsigned i = 0; i < COUNT_OF(documented); ++i)
-        assert_true(strlen(tw_strerror(documented[i])) > 10 &&
-                    strcmp(tw_strerror(documented[i]), "unknown error") != 0);
-    assert_string_equal(tw_strerror(-9999), "unknown error");
-    assert_string_equal(tw_strerror(INT_MIN), "unknown error");
-    assert_string_equal(tw_strerror(0), "no error");
-    assert_string_equal(tw_strerror(7), "no error");
+        assert_true(strlen(meaning_of(documented[i])) > 10 &&
+                    strcmp(meaning_of(documented[i]), "unknown error") != 0);
+    assert_string_equal(meaning_of(-9999), "unknown error");
+    assert_string_equal(meaning_of(INT_MIN), "unknown error");
+    assert_string_equal(meaning_of(0), "no error");
+    assert_string_equal(meaning_of(7), "no error");
 }

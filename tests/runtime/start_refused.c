@@ -2,6 +2,7 @@
  * leaks nothing. */
 #include "support/faults.h"
 #include "support/gate.h"
+#include "support/meaning.h"
 
 #include <sched.h>
 #include <signal.h>
@@ -108,7 +109,7 @@ TEST(start_says_which_option_the_system_refuses) {
     static const struct {
         struct tw_runtime_options options;
         int error;
-        const char *words; /* NULL: those of tw_strerror */
+        const char *words; /* NULL: what the number means */
     } refused[] = {
         {{.priority = 1}, EPERM, "priority"}, {{.priority = 0}, EPERM, NULL}, {{.cpus = 1}, EINVAL, "cpus"},
         {{.priority = 0}, EINVAL, NULL},      {{.cpus = 1}, EAGAIN, NULL},    {{.priority = 1}, EAGAIN, NULL},
@@ -122,7 +123,7 @@ TEST(start_says_which_option_the_system_refuses) {
         if (refused[i].words != NULL)
             assert_non_null(strstr(said, refused[i].words));
         else
-            assert_string_equal(said, tw_strerror(-refused[i].error));
+            assert_string_equal(said, meaning_of(-refused[i].error));
         tw_runtime_free(rt);
     }
 }

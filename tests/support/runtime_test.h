@@ -33,7 +33,7 @@ static inline bool driver_is_refused(const char *name) {
     if (error == 0)
         driver->close(memory);
     else
-        print_message("[  SKIPPED ] the driver \"%s\": %s\n", name, tw_strerror(error));
+        print_message("[  SKIPPED ] the driver \"%s\": %s\n", name, tw_explain(error));
     free(memory);
     return error != 0;
 }
@@ -50,7 +50,7 @@ static inline unsigned thread_drivers_here(void) { return COUNT_OF(thread_driver
 
 static inline void assert_ok(int result) {
     if (result < 0)
-        print_error("%s\n", tw_strerror(result));
+        print_error("%s\n", tw_explain(result));
     assert_true(result >= 0);
 }
 

@@ -2,6 +2,8 @@
  * passes over the entries that they leave behind, as long as these are few. */
 #include "handles_test.h"
 
+#include <tickwheel/observe.h>
+
 enum { GONE = 20 };
 
 /* The last timer fires at `until`. The others would fire from `first` on, but are stopped or moved later. */

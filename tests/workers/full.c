@@ -160,7 +160,7 @@ TEST(an_idle_worker_takes_the_fire_that_an_inline_run_leaves) {
 /* The firing thread asks no more whether the queue has room: it would end its turn after each timer. */
 TEST(after_an_inline_run_one_turn_fires_all_that_is_due) {
     struct tw_timers *set = NULL;
-    struct tw_observed observed;
+    struct tw_stats observed;
     begin(by_hand, (struct tw_workers_options){.threads = 1, .queue = 1}, count_where);
     hold_a_worker(&held, &gate);
     for (unsigned i = 0; i < 2; ++i)
@@ -172,7 +172,7 @@ TEST(after_an_inline_run_one_turn_fires_all_that_is_due) {
         assert_ok(tw_timer_after(set, &id, TW_MILLISECOND, no_task, NULL));
     }
     assert_ok(tw_runtime_advance(rt, TW_MILLISECOND));
-    assert_ok(tw_runtime_observe(rt, &observed));
+    assert_ok(tw_runtime_stats(rt, &observed));
     assert_int_equal(observed.late[TW_LATE_BUDGET].counts[0], 0);
     atomic_store(&gate.open, true);
     end();

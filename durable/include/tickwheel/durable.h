@@ -212,7 +212,7 @@ TW_MUST_CHECK int tw_durable_open(struct tw_durable **durable, struct tw_runtime
 int tw_durable_close(struct tw_durable *durable);
 
 /* Returns what `error` means in words. If it is the result of this thread's last failed call here, that is
- * the cause, in the words of the database if it is its error; otherwise as tw_strerror. Never null; valid
+ * the cause, in the words of the database if it is its error; otherwise as tw_explain. Never null; valid
  * until this thread calls a function of this header again. Passwords are not in it. */
 TW_MUST_CHECK const char *tw_durable_explain(int error);
 

@@ -182,20 +182,18 @@ TEST(is_refused) {
     assert_int_equal(tw_inspect_start(rt, ""), -EINVAL);
     assert_int_equal(tw_inspect_start(rt, long_path), -EINVAL);
     assert_int_equal(tw_inspect_start(rt, "/no/such/folder/socket"), -ENOENT);
-    assert_int_equal(tw_inspect_stop(rt), -ENOENT);
     assert_ok(tw_runtime_free(rt));
 }
 
-static void start_and_stop_in_callback(UNUSED struct tw_node *node, void *arg) {
+static void start_in_callback(UNUSED struct tw_node *node, void *arg) {
     struct tw_runtime *const rt = *(struct tw_runtime **)arg;
     assert_int_equal(tw_inspect_start(rt, path), -EBUSY);
-    assert_int_equal(tw_inspect_stop(rt), -EBUSY);
 }
 
 TEST(is_refused_in_callbacks) {
     struct tw_runtime *rt = virtual_runtime();
     struct tw_node node;
-    tw_node_init(&node, start_and_stop_in_callback, &rt);
+    tw_node_init(&node, start_in_callback, &rt);
     assert_ok(tw_inspect_start(rt, path));
     assert_ok(tw_runtime_after(rt, &node, 0));
     assert_ok(tw_runtime_advance(rt, MS));
@@ -207,7 +205,7 @@ TEST(replaces_what_a_dead_process_has_left_and_nothing_else) {
     struct tw_runtime *const rt = looked_at(), *const other = new_runtime((struct tw_runtime_options){0});
     assert_int_equal(tw_inspect_start(other, path), -EADDRINUSE);
     assert_int_equal(process_that_answers(), getpid());
-    assert_ok(tw_inspect_stop(rt));
+    assert_ok(tw_runtime_free(rt));
     assert_int_equal(access(path, F_OK), -1);
 
     const int file = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
@@ -224,7 +222,6 @@ TEST(replaces_what_a_dead_process_has_left_and_nothing_else) {
     assert_int_equal(process_that_answers(), getpid());
     assert_ok(tw_inspect_start(other, path)); /* anew */
     assert_int_equal(process_that_answers(), getpid());
-    assert_ok(tw_runtime_free(rt));
     assert_ok(tw_runtime_free(other));
 }
 
@@ -245,9 +242,8 @@ TEST(leaves_a_file_alone_that_has_taken_the_place_of_its_socket) {
     struct tw_runtime *const rt = looked_at();
     assert_int_equal(unlink(path), 0);
     close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
-    assert_ok(tw_inspect_stop(rt));
-    assert_int_equal(unlink(path), 0);
     assert_ok(tw_runtime_free(rt));
+    assert_int_equal(unlink(path), 0);
 }
 
 TEST(is_in_a_folder_of_the_users_own) {
@@ -396,13 +392,12 @@ TEST(stays_with_the_parent_of_a_fork) {
     close(to_parent[1]);
     (void)!read(to_parent[0], &byte, 1);
     assert_int_equal(process_that_answers(), getpid());
-    assert_ok(tw_inspect_stop(rt));
+    assert_ok(tw_runtime_free(rt));
     assert_true(is_hung_up(fd)); /* though the child lives: it has no copy */
     close(to_child[0]);
     close(to_child[1]);
     close(to_parent[0]);
     assert_child_is_well(child);
-    assert_ok(tw_runtime_free(rt));
 }
 
 TEST(ends_with_its_runtime) {

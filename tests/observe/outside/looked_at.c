@@ -126,7 +126,7 @@ static int record(void) {
     while (fired < 20 || ran < 20 || handled < 20)
         pause_ms(1);
     tw_runtime_stop(rt); /* and nothing runs on the workers, either */
-    need(tw_trace_stop(rt) == 0);
+    need(tw_trace_start(rt, 0) == 0);
     const long long end = now();
     pause_ms(2);
     need(tw_trace_write(rt, print, stdout) > 0);

@@ -75,9 +75,9 @@ int main(void) {
     setlocale(LC_ALL, "C");
     struct tw_label_counts counts[TW_LABELS];
     const int rows = tw_runtime_labels(rt, counts, TW_LABELS);
-    struct tw_observed observed;
+    struct tw_stats observed;
     struct tw_stats stats;
-    need(tw_runtime_observe(rt, &observed) == 0 && tw_runtime_stats(rt, &stats) == 0);
+    need(tw_runtime_stats(rt, &observed) == 0 && tw_runtime_stats(rt, &stats) == 0);
     printf("----\n");
     for (int i = 0; i < rows; ++i) {
         say("tickwheel_fires_total", counts[i].label, (double)counts[i].fires);

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include <tickwheel/keyed.h>
+#include <tickwheel/observe.h>
 #include <tickwheel/runtime.h>
 #include <tickwheel/timers.h>
 #include <tickwheel/workers.h>

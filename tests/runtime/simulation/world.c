@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <tickwheel/observe.h>
+
 static struct timer *timer_of(struct world *w, unsigned timer) { return &w->ref.timers[timer]; }
 static struct tw_node *node_of(struct world *w, unsigned timer) { return w->bodies[timer].node; }
 

@@ -225,13 +225,16 @@ struct tw_when {
                               a periodic timer: at the next tick, as its period counts from now */
     int absolute;          /* not 0: `due_ns` is a reading of the clock */
     int64_t slack_ns;      /* how much later the first fire may be, to share wake-ups */
+    int64_t jitter_ns;     /* the first fire is later by a random duration up to this one, so that many
+                              timers or processes that begin at once do not stay in step */
     int64_t period_ns;     /* 0: once; else at least a tick, as in tw_runtime_every */
     enum tw_missed missed; /* policy for missed fires of a periodic timer */
     uint32_t fires;        /* number of fires of a periodic timer; 0: no limit */
 };
 
 /* Arms the node as `when` says. Returns 0.
- *   -EINVAL  also: fires > TW_FIRES_MAX, or period or `missed` as in tw_runtime_every
+ *   -EINVAL  also: a field is negative; fires > TW_FIRES_MAX, or `fires` without a period; period or
+ *            `missed` as in tw_runtime_every
  *   -EBUSY   the node is pending on another runtime or wheel
  *   -EPERM   the node is retired */
 int tw_runtime_arm(struct tw_runtime *rt, struct tw_node *node, const struct tw_when *when);
@@ -243,6 +246,15 @@ int tw_runtime_arm(struct tw_runtime *rt, struct tw_node *node, const struct tw_
  *   -ENOENT  the node is not pending
  *   -EBUSY   the node is pending on another runtime or wheel */
 int tw_runtime_move(struct tw_runtime *rt, struct tw_node *node, int64_t delay_ns);
+
+/* Starts a node's delay again: it fires that delay from now, as tw_runtime_after or tw_runtime_arm was last
+ * given it, but without slack and jitter. The node may be pending or idle, also in its own callback. A pending
+ * node with a period is due one period from now, and its grid shifts along. Returns 0.
+ *   -EINVAL  also: the node has no delay. It was last armed with an absolute deadline, or never
+ *   -ENOENT  the node has a period, and is not pending
+ *   -EBUSY   the node is pending on another runtime or wheel
+ *   -EPERM   the node is retired */
+int tw_runtime_again(struct tw_runtime *rt, struct tw_node *node);
 
 /* Postpones a pending node to `delay_ns` from now. Cheaper than tw_runtime_move; meant for a timeout
  * that is extended over and over, for example with each packet. The node's place among the nodes of

@@ -111,6 +111,7 @@ struct periodic_options {
     std::uint32_t fires = 0;                          // ends after so many; 0: no limit; at most TW_FIRES_MAX
     std::chrono::nanoseconds slack{0};                // as for once_options; of the first fire
     std::optional<std::chrono::nanoseconds> first{};  // delay of the first fire; if empty, one period
+    std::chrono::nanoseconds jitter{0};               // the first fire is later by a random part of this
     const char *label = nullptr;                      // as for once_options
 };
 
@@ -138,6 +139,7 @@ tw_when periodic(tw_when first, std::chrono::duration<Rep, Period> period, const
     first.period_ns = period_in(period);
     first.missed = static_cast<tw_missed>(o.missed);
     first.fires = o.fires;
+    first.jitter_ns = o.jitter.count();
     return first;
 }
 

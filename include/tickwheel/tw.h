@@ -136,8 +136,9 @@ struct tw_node {
     uint8_t missed_and_label; /* enum tw_missed in the lowest bits, above them the label */
     uint8_t state; /* enum tw_state; near the front, where small parts need less code to reach it */
 #if TW_RUNTIME
-    uint32_t part; /* 0: `period` counts ticks. Otherwise it counts parts of a tick, and the
-                      deadline lies part - 1 parts before `expiry`; for a runtime */
+    uint32_t part; /* 0: `period` counts ticks. For a runtime: the highest number: the node is a oneshot, and
+                      `period` its delay; else `period` counts parts of a tick, and the deadline lies
+                      part - 1 parts before `expiry` */
 #endif
 #if TW_TREE
     tw_tick key; /* the tick that it stands at in the tree */

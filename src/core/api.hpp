@@ -280,6 +280,14 @@ template <class Wheel> struct api {
         return 0;
     }
 
+    static int core_copy(tw *w, const tw_node *node, tw_node *copy) {
+        const int error = enter(w, node);
+        if (error != 0)
+            return error;
+        *copy = *node;
+        return leave(w, 0);
+    }
+
     static std::uint64_t core_cancelled(tw *w, unsigned label) {
         if (label >= TW_LABELS || enter(w) != 0)
             return 0;

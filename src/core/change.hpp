@@ -22,6 +22,19 @@ template <class Wheel> struct change {
         return 0;
     }
 
+#if TW_RUNTIME
+    TW_INLINE_IF_FAST static int arm_node_and_remember(Wheel &wheel, tw_node &node, tick due, tick delay)
+        TW_REQUIRES(wheels_lock) {
+        if (const int error = check_armable(node); error != 0)
+            return error;
+        if (has_validation && !is_tick(due))
+            return -erange;
+        set_wheel(node, wheel);
+        wheel.arm_once_after(node, due, delay);
+        return 0;
+    }
+#endif
+
     TW_INLINE_ALWAYS static int arm_node_after(Wheel &wheel, tw_node &node, tick delay)
         TW_REQUIRES(wheels_lock) {
         const tick due = wheel.now + delay;
@@ -76,14 +89,16 @@ TW_APART_IF_FAST int call_locked(tw *w, tw_node *node, tick due) {
     return result;
 }
 
-// The same for a wheel known to be valid and to take its lock.
-template <class Wheel, change_of<Wheel> Make> int call_on_known(tw *w, tw_node *node, tick due) {
+#if TW_RUNTIME
+// Calls make(wheel, *node) on a wheel known to be valid and to take its lock.
+template <class Wheel, class Make> TW_INLINE_ALWAYS inline int call_on_known(tw *w, tw_node *node, Make make) {
     if (!usable(node))
         return -einval;
     lock(state_in(w));
     const int error = check_owner(w, *node);
-    return leave(w, error != 0 ? error : Make(wheel_in<Wheel>(w), *node, due));
+    return leave(w, error != 0 ? error : make(wheel_in<Wheel>(w), *node));
 }
+#endif
 
 // A build for speed has a copy of this for each change; with has_room, each copy contains the change twice.
 // The path for wheels without a lock makes only tail calls, so it saves no registers.

@@ -17,6 +17,17 @@ extern "C" {
 /* tw_arm_at for a wheel known to be valid and to take its lock. */
 int tw_core_arm_at(struct tw *w, struct tw_node *node, tw_tick due);
 
+/* In the field `part` of a node: the node is a oneshot, and `period` is the delay that it was armed with. */
+#define TW_CORE_ONCE UINT32_MAX
+
+/* The same, and the node remembers its delay, for tw_runtime_again. */
+int tw_core_arm_after(struct tw *w, struct tw_node *node, tw_tick due, int64_t delay);
+
+/* Copies a node into *copy with the lock held. Returns 0.
+ *   -EINVAL  see Conventions
+ *   -EBUSY   the node is pending on another wheel */
+int tw_core_copy(struct tw *w, const struct tw_node *node, struct tw_node *copy);
+
 /* A grid whose period need not be a whole number of ticks. Deadlines are counted in parts of a tick, and each
  * rounds up to a tick independently. */
 struct tw_core_grid {

@@ -4,6 +4,7 @@
 #include <tickwheel/tw.h>
 
 #include "assert.hpp"
+#include "door.h"
 #include "features.hpp"
 #include "tick.hpp"
 
@@ -30,7 +31,15 @@ inline unsigned missed_in(std::uint8_t missed_and_label) {
     return TW_RUNTIME != 0 ? missed_and_label & ((1U << TW_MISSED_BITS) - 1) : missed_and_label;
 }
 
-// A one-shot node has no period; nothing reads its `fires_left` and `part`.
+// A one-shot node has no period, or remembers its delay there. Nothing reads its `fires_left`.
+inline bool is_periodic(const tw_node &node) {
+#if TW_RUNTIME
+    return node.period != 0 && node.part != TW_CORE_ONCE;
+#else
+    return node.period != 0;
+#endif
+}
+
 inline void make_periodic(tw_node &node, const series &next) {
     node.period = next.period;
     node.fires_left = static_cast<std::uint16_t>(next.fires);
@@ -161,7 +170,7 @@ template <class Periodic> bool set_to_next_on_grid(Periodic &node, tick parts, t
 // Starts a new grid at the node's new tick, after a move or a postponement.
 inline void begin_grid([[maybe_unused]] tw_node &node) {
 #if TW_RUNTIME
-    if (node.part != 0)
+    if (node.part != 0 && node.part != TW_CORE_ONCE)
         node.part = 1;
 #endif
 }

@@ -53,6 +53,15 @@ template <class Engine> class wheel : public Engine {
         arm(node);
     }
 
+#if TW_RUNTIME
+    TW_INLINE_ALWAYS void arm_once_after(tw_node &node, tick to, tick delay) {
+        node.period = delay;
+        node.part = TW_CORE_ONCE;
+        node.expiry = to;
+        arm(node);
+    }
+#endif
+
     // The first call that arms a periodic node sets their rule, so that a program without periodic timers
     // does not link it.
     TW_INLINE_IF_SMALL void arm_every(tw_node &node, tick first, const series &next) {
@@ -168,7 +177,7 @@ template <class Engine> class wheel : public Engine {
         due = node.expiry;
         if (!is_small)
             overruns = 0;
-        if (node.period != 0 && rearm(*this, node))
+        if (is_periodic(node) && rearm(*this, node))
             arm(node);
         else
             TW_CHECKS(idle(&node));

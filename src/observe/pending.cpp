@@ -21,17 +21,13 @@ struct pending_walk {
     bool is_over() const { return result != 0 || rt.is_freed != 0 || rt.forked; }
 };
 
-std::int64_t period_of(const tw_node &node, const runtime::tick_unit &unit) {
-    return static_cast<std::int64_t>(node.period * (node.part != 0 ? unit.part : unit.ns));
-}
-
 void visit_node(pending_walk &walk, const runtime::timeline &line, tw_node *node, const tw_node &was) {
     tw_entry entry = {};
     entry.node = node;
     entry.label = runtime::label_text(walk.rt, runtime::label_of(was));
     entry.due_ns = line.deadline_of(was.expiry);
     entry.remaining_ns = runtime::until(entry.due_ns, line.clock.read());
-    entry.period_ns = period_of(was, line.unit);
+    entry.period_ns = runtime::period_of(was, line.unit);
     entry.on_wall = line.can_be_set ? 1 : 0;
     walk.result = walk.to.visit(&entry, walk.to.arg);
 }

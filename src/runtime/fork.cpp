@@ -12,6 +12,7 @@
 #include "base/linked_list.hpp"
 #include "components.hpp"
 #include "lifetime.hpp"
+#include "nodes.hpp"
 
 namespace tickwheel::runtime {
 
@@ -85,6 +86,7 @@ void reopen(tw_runtime &rt) {
     rt.driven = driven::by_none;
     rt.lent = false;
     rt.forked = false;
+    seed_jitter(rt);
     rt.closed = rt.is_freed != 0 ? -ESHUTDOWN : 0;
     assert(is_consistent(rt));
 }

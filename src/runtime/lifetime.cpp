@@ -25,6 +25,7 @@
 #include "components.hpp"
 #include "core/door.h"
 #include "fork.hpp"
+#include "nodes.hpp"
 #include "processors.hpp"
 #include "turn.hpp"
 #include "wall.hpp"
@@ -139,6 +140,7 @@ int make(const tw_driver &driver, const tw_runtime_options &o, tw_runtime *&made
         destroy(*rt);
         return error;
     }
+    seed_jitter(*rt);
     registry::is_made(*rt);
     made = rt;
     return 0;

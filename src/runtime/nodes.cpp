@@ -3,6 +3,8 @@
 //
 // A call that arms reads the clock itself. So no delay counts from a stale present, however long the firing
 // thread has slept.
+#include <sys/random.h>
+
 #include <cerrno>
 
 #include "core/door.h"
@@ -74,21 +76,32 @@ template <class Place>
     return place_on(rt, line, node, due, wake, place);
 }
 
+// Arms a node once, after a delay that it remembers for tw_runtime_again.
+struct arming_after {
+    std::int64_t delay;
+    int operator()(tw *wheel, tw_node *node, tick due) const {
+        return tw_core_arm_after(wheel, node, due, delay);
+    }
+};
+
 // With two timelines a node may be on either, and other threads must not see a call that moves it between
 // them half done. So this holds the mutex. Out of line, because most runtimes have one timeline.
-[[gnu::noinline]] int arm_beside_wall(tw_runtime &rt, tw_node *node, tick due, deferred_wake &wake) {
+[[gnu::noinline]] int arm_beside_wall(tw_runtime &rt, tw_node *node, tick due, std::int64_t delay,
+                                      deferred_wake &wake) {
     if (node == nullptr)
         return refuse_as_the_wheel(-EINVAL);
     const wall_hold hold(rt);
-    return arm_on(rt, rt.steady, node, due, wake, tw_core_arm_at);
+    return arm_on(rt, rt.steady, node, due, wake, arming_after{delay});
 }
 
 // Arms a node on the steady timeline. If that is the only one, only the wheel reads the node, which may not
 // be in the cache yet.
-[[gnu::always_inline]] inline int arm_at(tw_runtime &rt, tw_node *node, tick due, deferred_wake &wake) {
+[[gnu::always_inline]] inline int arm_after(tw_runtime &rt, tw_node *node, std::int64_t delay) {
+    const tick due = rt.steady.tick_once_after_now(delay);
+    deferred_wake wake(rt);
     if (has_wall(rt)) [[unlikely]]
-        return arm_beside_wall(rt, node, due, wake);
-    return place_on(rt, rt.steady, node, due, wake, tw_core_arm_at);
+        return arm_beside_wall(rt, node, due, delay, wake);
+    return place_on(rt, rt.steady, node, due, wake, arming_after{delay});
 }
 
 // Moves a node on its current timeline. `due` is the tick of `delay` on the steady one.
@@ -136,9 +149,24 @@ int arm(tw_runtime &rt, tw_node *node, const tw_when &when) {
         follow_wall(rt);
     const window in = window_of(rt, when);
     return arm_on(rt, in.line, node, choose(in), wake, [&](tw *wheel, tw_node *timer, tick due) {
-        return when.period_ns == 0 ? tw_core_arm_at(wheel, timer, due)
-                                   : arm_every(wheel, timer, due, in, when);
+        if (when.period_ns != 0)
+            return arm_every(wheel, timer, due, in, when);
+        return when.absolute != 0 ? tw_core_arm_at(wheel, timer, due)
+                                  : tw_core_arm_after(wheel, timer, due, when.due_ns);
     });
+}
+
+// A random duration in [0, limit]. The numbers follow each other as in SplitMix64 (Steele, Lea and Flood,
+// 2014); on virtual time every runtime has the same.
+std::int64_t drawn_jitter(tw_runtime &rt, std::int64_t limit) {
+    if (limit == 0)
+        return 0;
+    constexpr std::uint64_t golden = 0x9e3779b97f4a7c15;
+    std::uint64_t drawn = rt.jitter.fetch_add(golden, std::memory_order_relaxed) + golden;
+    drawn = (drawn ^ drawn >> 30) * 0xbf58476d1ce4e5b9;
+    drawn = (drawn ^ drawn >> 27) * 0x94d049bb133111eb;
+    drawn ^= drawn >> 31;
+    return static_cast<std::int64_t>(drawn % (static_cast<std::uint64_t>(limit) + 1));
 }
 
 // How a node is disarmed: tw_cancel or tw_retire.
@@ -176,17 +204,26 @@ int disarm_and_wait(tw_runtime *rt, tw_node *node, disarming *how) {
 
 int tickwheel::runtime::cancel(tw_runtime &rt, tw_node *node) { return disarm(rt, node, tw_cancel); }
 
+void tickwheel::runtime::seed_jitter(tw_runtime &rt) {
+    std::uint64_t seed = 0;
+    if (is_manual(*rt.driver))
+        return;
+    if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != sizeof seed)
+        seed = static_cast<std::uint64_t>(rt.steady.clock.read());
+    rt.jitter.store(seed, std::memory_order_relaxed);
+}
+
 // An absolute deadline needs no clock reading. A delay counts from a reading taken here.
 window tickwheel::runtime::window_of(tw_runtime &rt, const tw_when &when) {
+    const std::int64_t due = deadline_after(when.due_ns, drawn_jitter(rt, when.jitter_ns));
     if (when.absolute != 0) {
         timeline &line = *rt.absolute;
-        const tick first = line.tick_of(when.due_ns);
-        return {line, first, end_of_window(line, first, when.due_ns, when.slack_ns), when.due_ns};
+        const tick first = line.tick_of(due);
+        return {line, first, end_of_window(line, first, due, when.slack_ns), due};
     }
     timeline &line = rt.steady;
-    const std::int64_t now = line.clock.read(), deadline = deadline_after(now, when.due_ns);
-    const tick first =
-        when.period_ns == 0 ? line.tick_once_after(now, when.due_ns) : line.tick_after(now, when.due_ns);
+    const std::int64_t now = line.clock.read(), deadline = deadline_after(now, due);
+    const tick first = when.period_ns == 0 ? line.tick_once_after(now, due) : line.tick_after(now, due);
     return {line, first, end_of_window(line, first, deadline, when.slack_ns), deadline};
 }
 
@@ -195,8 +232,12 @@ const char *tickwheel::runtime::what_is_wrong(const tw_runtime &rt, const tw_whe
         return when.absolute != 0 ? "the deadline is negative" : "the delay is negative";
     if (when.slack_ns < 0)
         return "the slack is negative";
+    if (when.jitter_ns < 0)
+        return "the jitter is negative";
     if (when.period_ns < 0)
         return "the period is negative";
+    if (when.period_ns == 0 && when.fires != 0)
+        return "fires is set, but there is no period";
     if (when.period_ns != 0 && static_cast<std::uint64_t>(when.period_ns) < rt.steady.unit.ns)
         return "the period is shorter than the runtime's tick";
     if (when.period_ns != 0 && !rt.steady.unit.counts(when.period_ns))
@@ -215,9 +256,7 @@ TW_API int tw_runtime_after(tw_runtime *rt, tw_node *node, int64_t delay_ns) {
         return refuse_delay();
     registry::may_be_idle(*rt);
     __builtin_prefetch(node, 1);
-    const tick due = rt->steady.tick_once_after_now(delay_ns);
-    deferred_wake wake(*rt);
-    return arm_at(*rt, node, due, wake);
+    return arm_after(*rt, node, delay_ns);
 }
 
 TW_API int tw_runtime_at(tw_runtime *rt, tw_node *node, int64_t deadline_ns) {
@@ -256,6 +295,24 @@ TW_API int tw_runtime_move(tw_runtime *rt, tw_node *node, int64_t delay_ns) {
     const tick due = rt->steady.tick_after_now(delay_ns);
     deferred_wake wake(*rt);
     return move_to(*rt, node, delay_ns, due, wake);
+}
+
+TW_API int tw_runtime_again(tw_runtime *rt, tw_node *node) {
+    TW_NOTE_CALLER;
+    if (const int error = check_arming(rt, node); error != 0)
+        return error;
+    tw_node was;
+    {
+        const wall_hold hold(*rt);
+        if (const int error = tw_core_copy(&timeline_of(*rt, node).wheel, node, &was); error != 0)
+            return refuse_as_the_wheel(error);
+    }
+    if (was.part == TW_CORE_ONCE)
+        return tw_runtime_after(rt, node, static_cast<std::int64_t>(was.period));
+    if (was.period == 0)
+        return refuse(-EINVAL, "the node has no delay to start again: its deadline is absolute, or it was never "
+                               "armed");
+    return tw_runtime_move(rt, node, period_of(was, rt->steady.unit));
 }
 
 TW_API int tw_runtime_postpone(tw_runtime *rt, tw_node *node, int64_t delay_ns) {

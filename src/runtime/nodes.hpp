@@ -2,6 +2,7 @@
 #pragma once
 
 #include "components.hpp"
+#include "core/door.h"
 
 namespace tickwheel::runtime {
 
@@ -22,6 +23,17 @@ inline unsigned missed_of(const tw_node &node) {
 inline unsigned label_of(const tw_node &node) {
     return __atomic_load_n(&node.missed_and_label, __ATOMIC_RELAXED) >> TW_MISSED_BITS;
 }
+
+// The period of a node in nanoseconds; 0: it is a one-shot.
+inline std::int64_t period_of(const tw_node &node, const tick_unit &unit) {
+    if (node.part == TW_CORE_ONCE)
+        return 0;
+    return static_cast<std::int64_t>(node.period * (node.part != 0 ? unit.part : unit.ns));
+}
+
+// Begins another sequence of jitter, unless time is virtual. A runtime does so when it is made, and the child of
+// a fork when it uses it again, so that processes differ.
+void seed_jitter(tw_runtime &rt);
 
 // A one-shot deadline; a negative one has passed.
 inline tw_when at(std::int64_t deadline) {

@@ -86,6 +86,7 @@ struct tw_runtime {
     tickwheel::runtime::timeline steady;
     tickwheel::runtime::timeline *absolute = &steady;
     tickwheel::base::mutex wall_mutex;
+    std::atomic<std::uint64_t> jitter{0};  // the state of the random numbers; see drawn_jitter
     tickwheel::runtime::runtime_counters counters;
     tickwheel::runtime::sleep_begun measured_sleep;
     tickwheel::runtime::fire_meter meter;

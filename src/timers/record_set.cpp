@@ -325,6 +325,8 @@ int check_usable(const tw_runtime *rt, const set_options &options) {
         return runtime::refuse(-EINVAL, "the capacity is more than a set can hold");
     if (options.storage > most_storage)
         return runtime::refuse(-EINVAL, "the storage for each timer's argument is too large");
+    if (options.concurrent && options.workers == nullptr)
+        return runtime::refuse(-EINVAL, "concurrent is set, but there are no workers");
     if (options.workers != nullptr && !workers::are_of(*options.workers, *rt))
         return runtime::refuse(-EINVAL, "the workers are those of another runtime");
     return 0;

@@ -21,6 +21,8 @@ const char *what_is_wrong_with(const record_set &set, const tw_when *when, const
         return "the task's argument is larger than the storage that its set was made with";
     if (task.arg_size != 0 && task.arg == nullptr)
         return "the task's argument has a size, and is null";
+    if (task.copy != nullptr && task.arg_size == 0)
+        return "the task has a copy function, but arg_size is 0";
     if (when == nullptr)
         return task.next != nullptr ? nullptr : "neither when nor a schedule of its own (next)";
     if (task.next != nullptr && when->period_ns != 0)

@@ -232,7 +232,7 @@ proctype armer(byte me) {
     :: tick = 1
     :: tick = 2
     fi;
-    d_step {                            /* src/runtime/nodes.cpp: "place_on(rt, rt.steady, node, due, wake, tw_core_arm_at)" */
+    d_step {                            /* src/runtime/nodes.cpp: "place_on(rt, rt.steady, node, due, wake, arming_after{delay})" */
         told[me] = false;
         due[me] = tick
     }

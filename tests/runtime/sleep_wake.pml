@@ -217,7 +217,7 @@ inline wake(me) {
     fi
 }
 
-/* src/runtime/nodes.cpp: "place_on(rt, rt.steady, node, due, wake, tw_core_arm_at)" */
+/* src/runtime/nodes.cpp: "place_on(rt, rt.steady, node, due, wake, arming_after{delay})" */
 #define arm told[me] = false; due[me] = tick
 
 /* Makes any number of the thread's stores visible. */

@@ -22,8 +22,9 @@ static void use_every_call(struct tw_runtime *rt, struct tw_timers *set) {
             task.arg_size = sizeof it[i];
         if (i % 10 == 0)
             task.copy = copy_probe;
+        const bool is_periodic = i % 3 != 0 && i % 2 != 0;
         const struct tw_when when = {
-            .due_ns = i * MS, .period_ns = i % 3 != 0 && i % 2 ? MS : 0, .fires = i % 7};
+            .due_ns = i * MS, .period_ns = is_periodic ? MS : 0, .fires = is_periodic ? i % 7 : 0};
         assert_int_equal(tw_timer_start(set, &it[i].id, i % 9 == 0 ? NULL : &when, &task), 0);
     }
     assert_int_equal(tw_timer_after(set, &(tw_handle){0}, 0, note_fire, it), -ENOSPC);

@@ -134,6 +134,11 @@ class Node:
             return f"due at tick {int(self.value['expiry'])}, in {ticks}"
         return f"due in {duration(ticks * self.ns_per(runtime, 'ns'))}"
 
+    def is_periodic(self):
+        """A oneshot of a runtime keeps its delay in `period`; see TW_CORE_ONCE in the library's door.h."""
+        is_once = has(self.value, "part") and int(self.value["part"]) == 0xFFFFFFFF
+        return int(self.value["period"]) != 0 and not is_once
+
     def period(self, runtime):
         period, in_parts = int(self.value["period"]), int(self.value["part"]) != 0 if has(self.value, "part") else False
         if runtime is not None:
@@ -159,7 +164,7 @@ class Node:
         parts = [state]
         if state == "pending":
             parts.append(self.deadline(contents, runtime))
-        if int(self.value["period"]) != 0:
+        if self.is_periodic():
             parts.append(self.period(runtime))
         parts.append(self.label(runtime))
         parts.append(f"calls {symbol(self.value['fn'])}({int(self.value['arg']):#x})")

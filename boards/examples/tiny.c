@@ -9,7 +9,7 @@
 #include <host.h>
 
 static struct tw wheel = TW_WHEEL(wheel);
-static struct tw_fires blinks, beats;
+static struct tw_fire_count blinks, beats;
 static struct tw_node blink = TW_NODE(tw_count_fire, &blinks);
 static struct tw_node beat = TW_NODE(tw_count_fire, &beats);
 

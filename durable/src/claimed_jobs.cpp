@@ -55,7 +55,7 @@ int claimed_jobs::start(tw_runtime *rt, std::function<void()> call_dispatcher) {
     call_dispatcher_ = std::move(call_dispatcher);
     for (unsigned i = 0; i < settings_.threads; ++i)
         runners_.push_back({*this});
-    tw_timers_options run_options = {};
+    tw_set_options run_options = {};
     run_options.capacity = 2 * settings_.threads;  // because the end of a turn may begin another
     run_options.label = "durable job";
     run_options.workers = settings_.workers;
@@ -70,7 +70,7 @@ int claimed_jobs::start(tw_runtime *rt, std::function<void()> call_dispatcher) {
             return error;
         run_options.workers = pool_;
     }
-    tw_timers_options wheel_options = {};
+    tw_set_options wheel_options = {};
     wheel_options.label = "durable job, held";
     const int error = tw_timers_new(&wheel_, rt, &wheel_options);
     return error != 0 ? error : tw_timers_new(&runs_, rt, &run_options);

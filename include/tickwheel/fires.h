@@ -1,13 +1,13 @@
 /* tickwheel/fires.h - timers for programs that look now and then instead of being called: a node whose
  * callback counts its fires, and a call that tells how many there were since the last look.
  *
- *     static struct tw_fires blinks;
+ *     static struct tw_fire_count blinks;
  *     static struct tw_node blink = TW_NODE(tw_count_fire, &blinks);
  *     ...
  *     if (tw_fired(&blinks) != 0)
  *         led_toggle();
  *
- * Any number of nodes may count in one tw_fires, if they are nodes of one wheel, whose callbacks run one
+ * Any number of nodes may count in one tw_fire_count, if they are nodes of one wheel, whose callbacks run one
  * after the other; work items, which run on worker threads, may not. One thread or interrupt looks; it may be
  * another one than advances the wheel. No lock is taken. */
 #ifndef TICKWHEEL_FIRES_H
@@ -20,15 +20,15 @@ extern "C" {
 #endif
 
 /* Fires that were counted, and how many of them the last look saw. All zero at first. */
-struct tw_fires {
+struct tw_fire_count {
     uint32_t counted; /* written by the callback alone */
     uint32_t seen;    /* written by the look alone */
 };
 
-/* A callback for any `node`: counts the fire in its argument, the struct tw_fires `fires`. Fires that a
+/* A callback for any `node`: counts the fire in its argument, the struct tw_fire_count `fires`. Fires that a
  * policy skips are not counted; tw_overruns returns their number. */
 static inline void tw_count_fire(struct tw_node *node, void *fires) {
-    struct tw_fires *const it = (struct tw_fires *)fires;
+    struct tw_fire_count *const it = (struct tw_fire_count *)fires;
     (void)node;
 #ifdef __GNUC__
     __atomic_store_n(&it->counted, it->counted + 1, __ATOMIC_RELEASE);
@@ -39,7 +39,7 @@ static inline void tw_count_fire(struct tw_node *node, void *fires) {
 
 /* Returns how many fires were counted since the last look; at most UINT32_MAX, after which the count starts
  * again at 0. */
-static inline uint32_t tw_fired(struct tw_fires *fires) {
+static inline uint32_t tw_fired(struct tw_fire_count *fires) {
 #ifdef __GNUC__
     const uint32_t counted = __atomic_load_n(&fires->counted, __ATOMIC_ACQUIRE);
 #else

@@ -85,19 +85,6 @@ TW_MUST_CHECK static inline struct tw_key tw_key_number(uint64_t number) {
 
 /* A table of timers on one runtime. The library owns the timers; the caller owns the table. */
 struct tw_keyed;
-struct tw_workers;
-
-/* Options. All zeroes, or a null pointer instead of this struct, gives the defaults. */
-struct tw_keyed_options {
-    uint32_t capacity;          /* highest number of timers at a time, all allocated by tw_keyed_new; 0:
-                                   limited by memory and TW_TIMERS_MAX of timers.h alone. A timer
-                                   that was cancelled or replaced counts until its callback and `drop`
-                                   have returned, except that one such timer is not counted */
-    size_t storage;             /* bytes in each timer for a copy of its argument, 0 to 4096; see task.h */
-    struct tw_workers *workers; /* pool that runs the callbacks; NULL: the runtime's thread does */
-    int concurrent;             /* not 0: workers may run several fires of one timer at the same time */
-    const char *label;          /* label of timers whose task brings none, see observe.h; NULL: none */
-};
 
 /* Makes an empty table on the runtime and stores it in *keyed. Freeing the runtime frees the table as
  * well. Returns 0.
@@ -106,7 +93,7 @@ struct tw_keyed_options {
  *   -EMFILE  see tw_timers_new
  *   others   the system has no random bytes (getrandom) */
 TW_MUST_CHECK int tw_keyed_new(struct tw_keyed **keyed, struct tw_runtime *rt,
-                               const struct tw_keyed_options *options);
+                               const struct tw_set_options *options);
 
 /* Cancels all timers of the table, waits for running callbacks, drops the arguments and frees the
  * table; `keyed` may be null. No other thread may be in a call on the table. Returns 0.

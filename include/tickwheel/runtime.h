@@ -247,9 +247,9 @@ int tw_runtime_arm(struct tw_runtime *rt, struct tw_node *node, const struct tw_
  *   -EBUSY   the node is pending on another runtime or wheel */
 int tw_runtime_move(struct tw_runtime *rt, struct tw_node *node, int64_t delay_ns);
 
-/* Starts a node's delay again: it fires that delay from now, as tw_runtime_after or tw_runtime_arm was last
- * given it, but without slack and jitter. The node may be pending or idle, also in its own callback. A pending
- * node with a period is due one period from now, and its grid shifts along. Returns 0.
+/* Starts a node's delay again: it fires that delay from now, as tw_runtime_after or tw_runtime_arm was
+ * last given it, but without slack and jitter. The node may be pending or idle, also in its own callback. A
+ * pending node with a period is due one period from now, and its grid shifts along. Returns 0.
  *   -EINVAL  also: the node has no delay. It was last armed with an absolute deadline, or never
  *   -ENOENT  the node has a period, and is not pending
  *   -EBUSY   the node is pending on another runtime or wheel

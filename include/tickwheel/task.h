@@ -92,6 +92,21 @@ struct tw_task {
     const char *label; /* names the kind of timer; see observe.h. NULL: the label of the set's options */
 };
 
+struct tw_workers;
+
+/* Options of a set of timers.h or a table of keyed.h. All zeroes, or a null pointer instead of this struct,
+ * gives the defaults. */
+struct tw_set_options {
+    uint32_t capacity;          /* highest number of timers at a time, all allocated when the set is made; 0:
+                                   limited by memory and TW_TIMERS_MAX of timers.h alone. A timer that was
+                                   cancelled or replaced, or fires for the last time, counts until its
+                                   callback and `drop` have returned; but one replaced timer does not count */
+    size_t storage;             /* bytes in each timer for a copy of its argument, 0 to 4096; see tw_task */
+    struct tw_workers *workers; /* pool that runs the callbacks; NULL: the runtime's thread does */
+    int concurrent;             /* not 0: workers may run several fires of one timer at the same time */
+    const char *label;          /* label of timers whose task brings none, see observe.h; NULL: none */
+};
+
 #ifdef __cplusplus
 }
 #endif

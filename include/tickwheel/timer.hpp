@@ -267,7 +267,7 @@ template <class Clock, class Node> class basic_timers {
     ~basic_timers() = default;
 
     void make_timers(std::uint32_t capacity, bool concurrent = false) {
-        tw_timers_options o = {};
+        tw_set_options o = {};
         o.capacity = capacity;
         o.storage = detail::stored_callable_size;
         o.workers = home_->pool;

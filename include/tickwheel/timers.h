@@ -53,19 +53,6 @@ extern "C" {
 
 /* A set of timers on one runtime. The library owns the timers; the caller owns the set. */
 struct tw_timers;
-struct tw_workers;
-
-/* Options. All zeroes, or a null pointer instead of this struct, gives the defaults. */
-struct tw_timers_options {
-    uint32_t capacity;          /* highest number of timers at a time, all allocated by tw_timers_new; 0:
-                                   limited by memory and TW_TIMERS_MAX alone. A timer that was
-                                   cancelled, or fires for the last time, counts until its callback and
-                                   `drop` have returned */
-    size_t storage;             /* bytes in each timer for a copy of its argument, 0 to 4096; see task.h */
-    struct tw_workers *workers; /* pool that runs the callbacks; NULL: the runtime's thread does */
-    int concurrent;             /* not 0: workers may run several fires of one timer at the same time */
-    const char *label;          /* label of timers whose task brings none, see observe.h; NULL: none */
-};
 
 /* Makes an empty set on the runtime and stores it in *timers. Freeing the runtime frees the set as
  * well. Returns 0.
@@ -74,7 +61,7 @@ struct tw_timers_options {
  *   -EMFILE  the sets of this process have as many timers as handles can distinguish: 2^32, where each
  *            set counts as a multiple of 1,024, and so does one that was freed before its runtime */
 TW_MUST_CHECK int tw_timers_new(struct tw_timers **timers, struct tw_runtime *rt,
-                                const struct tw_timers_options *options);
+                                const struct tw_set_options *options);
 
 /* Cancels all timers of the set, waits for running callbacks, drops the arguments and frees the set;
  * `timers` may be null. No other thread may be in a call on the set. Returns 0.

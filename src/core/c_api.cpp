@@ -143,8 +143,7 @@ int tw_core_arm_after(tw *w, tw_node *node, tw_tick due, int64_t delay) {
     TW_CHECKS(to_arm(node));
     return call_on_known<library_wheel>(
         w, node, [due, delay](library_wheel &wheel, tw_node &known) TW_REQUIRES(wheels_lock) {
-            return change<library_wheel>::arm_node_and_remember(wheel, known, due,
-                                                                static_cast<tick>(delay));
+            return change<library_wheel>::arm_node_and_remember(wheel, known, due, static_cast<tick>(delay));
         });
 }
 int tw_core_copy(tw *w, const tw_node *node, tw_node *copy) { return library::core_copy(w, node, copy); }

@@ -91,7 +91,8 @@ TW_APART_IF_FAST int call_locked(tw *w, tw_node *node, tick due) {
 
 #if TW_RUNTIME
 // Calls make(wheel, *node) on a wheel known to be valid and to take its lock.
-template <class Wheel, class Make> TW_INLINE_ALWAYS inline int call_on_known(tw *w, tw_node *node, Make make) {
+template <class Wheel, class Make>
+TW_INLINE_ALWAYS inline int call_on_known(tw *w, tw_node *node, Make make) {
     if (!usable(node))
         return -einval;
     lock(state_in(w));

@@ -310,8 +310,9 @@ TW_API int tw_runtime_again(tw_runtime *rt, tw_node *node) {
     if (was.part == TW_CORE_ONCE)
         return tw_runtime_after(rt, node, static_cast<std::int64_t>(was.period));
     if (was.period == 0)
-        return refuse(-EINVAL, "the node has no delay to start again: its deadline is absolute, or it was never "
-                               "armed");
+        return refuse(-EINVAL,
+                      "the node has no delay to start again: its deadline is absolute, or it was never "
+                      "armed");
     return tw_runtime_move(rt, node, period_of(was, rt->steady.unit));
 }
 

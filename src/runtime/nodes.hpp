@@ -31,8 +31,8 @@ inline std::int64_t period_of(const tw_node &node, const tick_unit &unit) {
     return static_cast<std::int64_t>(node.period * (node.part != 0 ? unit.part : unit.ns));
 }
 
-// Begins another sequence of jitter, unless time is virtual. A runtime does so when it is made, and the child of
-// a fork when it uses it again, so that processes differ.
+// Begins another sequence of jitter, unless time is virtual. A runtime does so when it is made, and the child
+// of a fork when it uses it again, so that processes differ.
 void seed_jitter(tw_runtime &rt);
 
 // A one-shot deadline; a negative one has passed.

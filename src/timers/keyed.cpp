@@ -100,7 +100,7 @@ void unpublish(record_set &set, record &timer) TW_REQUIRES(core::wheels_lock) {
     static_cast<tw_keyed &>(set).keys.erase(timer.rest->key_hash, timer.number);
 }
 
-int open_keys(record_set &set, const set_options &options) {
+int open_keys(record_set &set, const tw_set_options &options) {
     auto &keyed = static_cast<tw_keyed &>(set);
     keyed.capacity = options.capacity;
     return keyed.keys.open(options.capacity);
@@ -155,8 +155,8 @@ template <class Lock, class What> int with(tw_keyed *set, const tw_key &key, Wha
 
 }  // namespace
 
-TW_API int tw_keyed_new(tw_keyed **keyed, tw_runtime *rt, const tw_keyed_options *options) {
-    return make_set(keyed, rt, options_of(options), &by_key);
+TW_API int tw_keyed_new(tw_keyed **keyed, tw_runtime *rt, const tw_set_options *options) {
+    return make_set(keyed, rt, options, &by_key);
 }
 
 TW_API int tw_keyed_free(tw_keyed *keyed) { return free_set(keyed); }

@@ -318,14 +318,14 @@ bool visit_next(tw_runtime &rt, walk_position &at, const record_visitor &visitor
 
 // --- making and freeing ------------------------------------------------------------------
 
-int check_usable(const tw_runtime *rt, const set_options &options) {
+int check_usable(const tw_runtime *rt, const tw_set_options &options) {
     if (const int error = runtime::check_arming(rt); error != 0)
         return error;
     if (options.capacity > most_records)
         return runtime::refuse(-EINVAL, "the capacity is more than a set can hold");
     if (options.storage > most_storage)
         return runtime::refuse(-EINVAL, "the storage for each timer's argument is too large");
-    if (options.concurrent && options.workers == nullptr)
+    if (options.concurrent != 0 && options.workers == nullptr)
         return runtime::refuse(-EINVAL, "concurrent is set, but there are no workers");
     if (options.workers != nullptr && !workers::are_of(*options.workers, *rt))
         return runtime::refuse(-EINVAL, "the workers are those of another runtime");
@@ -334,7 +334,7 @@ int check_usable(const tw_runtime *rt, const set_options &options) {
 
 namespace {
 
-std::uint32_t stride_of(const set_options &options, bool has_rests) {
+std::uint32_t stride_of(const tw_set_options &options, bool has_rests) {
     const std::size_t size = storage_offset(has_rests, options.workers != nullptr) + options.storage;
     static_assert(sizeof(record) % storage_alignment == 0 && sizeof(record_rest) % storage_alignment == 0 &&
                   sizeof(worker_part) % storage_alignment == 0);
@@ -394,10 +394,10 @@ int grow(record_set &set, bool to_limit) {
     return 0;
 }
 
-int open(record_set &set, tw_runtime &rt, const set_options &options, const lookup_hooks *lookup) {
+int open(record_set &set, tw_runtime &rt, const tw_set_options &options, const lookup_hooks *lookup) {
     set.lookup = lookup;
     set.workers = options.workers;
-    set.concurrent = options.concurrent;
+    set.concurrent = options.concurrent != 0;
     set.storage = options.storage;
     set.label = static_cast<std::uint8_t>(runtime::label_number(rt, options.label));
     // A set with a capacity allocates nothing later, and any of its timers may need a rest.

@@ -26,12 +26,10 @@
 
 namespace tickwheel::timers {
 
-struct set_options;
-
 // Finds the records of a set with keys.
 struct lookup_hooks {
     // Makes the lookup, before any other code can find the set. Returns 0 or a negative errno.
-    int (*open)(record_set &, const set_options &);
+    int (*open)(record_set &, const tw_set_options &);
 
     // Frees the lookup once the set has no records left; also after `open` has failed.
     void (*close)(record_set &);
@@ -87,32 +85,18 @@ inline bool has_keys(const record_set &set) { return set.lookup != nullptr; }
 
 // --- making and freeing ------------------------------------------------------------------
 
-struct set_options {
-    std::uint32_t capacity;
-    std::size_t storage;
-    tw_workers *workers;
-    bool concurrent;
-    const char *label;
-};
-
-// From the options of timers.h or keyed.h.
-template <class Options> set_options options_of(const Options *options) {
-    if (options == nullptr)
-        return {};
-    return {options->capacity, options->storage, options->workers, options->concurrent != 0, options->label};
-}
-
 // Returns 0 if a set with these options can be made on `rt`.
-int check_usable(const tw_runtime *rt, const set_options &options);
+int check_usable(const tw_runtime *rt, const tw_set_options &options);
 
 // Turns zeroed memory into a set, and a component of the runtime. Returns 0 or a negative errno; on error the
 // caller frees the memory.
-int open(record_set &set, tw_runtime &rt, const set_options &options, const lookup_hooks *lookup);
+int open(record_set &set, tw_runtime &rt, const tw_set_options &options, const lookup_hooks *lookup);
 
 // Makes a `Set`, which is tw_timers or tw_keyed, and stores it in *made. The last reference frees it (see
 // release_references).
 template <class Set>
-int make_set(Set **made, tw_runtime *rt, const set_options &options, const lookup_hooks *lookup) {
+int make_set(Set **made, tw_runtime *rt, const tw_set_options *given, const lookup_hooks *lookup) {
+    const tw_set_options options = given != nullptr ? *given : tw_set_options{};
     if (const int error = check_usable(rt, options); error != 0)
         return error;
     if (made == nullptr)

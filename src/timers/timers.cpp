@@ -64,8 +64,8 @@ int check_start(const tw_timers *timers, const tw_handle *handle) {
 
 }  // namespace
 
-TW_API int tw_timers_new(tw_timers **timers, tw_runtime *rt, const tw_timers_options *options) {
-    return make_set(timers, rt, options_of(options), nullptr);
+TW_API int tw_timers_new(tw_timers **timers, tw_runtime *rt, const tw_set_options *options) {
+    return make_set(timers, rt, options, nullptr);
 }
 
 TW_API int tw_timers_free(tw_timers *timers) { return free_set(timers); }

@@ -3,7 +3,7 @@
 
 #include "support/test.h"
 
-static struct tw_fires fires;
+static struct tw_fire_count fires;
 static struct tw_node timer = TW_NODE(tw_count_fire, &fires);
 #if TW_TREE
 static struct tw wheel = TW_WHEEL(wheel);

@@ -4,7 +4,7 @@
 #include "support/test.h"
 
 static constinit struct tw wheel = TW_WHEEL(wheel);
-static struct tw_fires fires_seen;
+static struct tw_fire_count fires_seen;
 static constinit struct tw_node declared = TW_NODE(tw_count_fire, &fires_seen);
 
 TEST(a_declared_node_fires_on_a_declared_wheel_without_code_that_makes_them) {

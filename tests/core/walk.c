@@ -1,6 +1,6 @@
 /* A walk: the nodes that are pending, while others arm, cancel, fire and clear. */
-#include "promise.h"
 #include "support/walk.h"
+#include "promise.h"
 
 #include <stdbool.h>
 

@@ -242,7 +242,7 @@ TEST_F(ThrownInPlace, OfAWorkerPasses) {
 TEST_F(ThrownInPlace, OfAWorkerByAHandlePassesAndItIsDropped) {
     int drops = 0;
     tw_timers *timers = nullptr;
-    tw_timers_options options = {};
+    tw_set_options options = {};
     options.workers = pool;
     ASSERT_EQ(tw_timers_new(&timers, rt, &options), 0);
     const tw_handle id = start(timers, 0, throw_in_fire, drops);

@@ -87,8 +87,8 @@ TEST(a_callback_is_timed_where_it_runs) {
         struct tw_label_counts counts[3];
         tw_handle id;
         assert_ok(tw_workers_new(&workers, rt, NULL));
-        const struct tw_timers_options options = {.label = "slow",
-                                                  .workers = kind == HANDLE_ON_WORKER ? workers : NULL};
+        const struct tw_set_options options = {.label = "slow",
+                                               .workers = kind == HANDLE_ON_WORKER ? workers : NULL};
         assert_ok(tw_timers_new(&handles, rt, &options));
         tw_node_init(&node, work_as_node, NULL);
         assert_ok(tw_runtime_label(rt, &node, "slow"));

@@ -12,7 +12,7 @@ static struct tw_keyed *keyed;
 
 static int fresh(UNUSED void **state) {
     rt = virtual_runtime();
-    assert_ok(tw_timers_new(&handles, rt, &(struct tw_timers_options){.label = "of the handles"}));
+    assert_ok(tw_timers_new(&handles, rt, &(struct tw_set_options){.label = "of the handles"}));
     assert_ok(tw_keyed_new(&keyed, rt, NULL));
     return 0;
 }
@@ -50,7 +50,7 @@ TEST(every_fire_and_cancel_of_a_node_counts_for_its_label) {
 
 TEST(missed_fires_count_for_the_label) {
     static const char *const labels[] = {"often", "of the handles", "on workers"};
-    struct tw_timers_options options = {.label = "on workers"};
+    struct tw_set_options options = {.label = "on workers"};
     struct tw_timers *on_workers;
     struct tw_node node;
     tw_handle id;

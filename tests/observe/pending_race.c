@@ -35,7 +35,7 @@ static void *make_and_free_sets(UNUSED void *arg) {
     while (!over) {
         struct tw_timers *set;
         tw_handle id;
-        assert_ok(tw_timers_new(&set, rt, &(struct tw_timers_options){.label = "short-lived"}));
+        assert_ok(tw_timers_new(&set, rt, &(struct tw_set_options){.label = "short-lived"}));
         for (unsigned i = 0; i < 20; ++i)
             assert_ok(tw_timer_after(set, &id, i * TW_MILLISECOND, no_task, NULL));
         assert_ok(tw_timers_free(set));
@@ -65,7 +65,7 @@ TEST(a_walk_shows_all_that_stays_while_others_come_and_go) {
     struct tw_timers *set;
     pthread_t threads[3];
     rt = started_runtime((struct tw_runtime_options){.tick_ns = 100 * TW_MICROSECOND});
-    assert_ok(tw_timers_new(&set, rt, &(struct tw_timers_options){.label = "handle"}));
+    assert_ok(tw_timers_new(&set, rt, &(struct tw_set_options){.label = "handle"}));
     for (unsigned i = 0; i < STAYING; ++i) {
         tw_node_init(&staying[i], no_callback, NULL);
         assert_ok(tw_runtime_label(rt, &staying[i], "staying"));

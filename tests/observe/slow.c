@@ -91,8 +91,8 @@ TEST(a_slow_timer_by_handle_or_key_is_reported_wherever_it_runs) {
         struct tw_timers *handles;
         struct tw_keyed *keyed;
         tw_handle id;
-        assert_ok(tw_timers_new(&handles, rt, &(struct tw_timers_options){.workers = used, .label = "task"}));
-        assert_ok(tw_keyed_new(&keyed, rt, &(struct tw_keyed_options){.workers = used, .label = "task"}));
+        assert_ok(tw_timers_new(&handles, rt, &(struct tw_set_options){.workers = used, .label = "task"}));
+        assert_ok(tw_keyed_new(&keyed, rt, &(struct tw_set_options){.workers = used, .label = "task"}));
         assert_ok(tw_timer_after(handles, &id, 0, wait_as_task, &gate));
         assert_task_is_reported(id, on_worker);
         assert_ok(tw_keyed_after(keyed, tw_key_number(1), 0, wait_as_task, &gate));

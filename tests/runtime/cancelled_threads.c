@@ -81,8 +81,8 @@ static void set_the_scene(const char *driver) {
     atomic_store(&fires, 0);
     assert_ok(tw_workers_new(&pool, rt, &(struct tw_workers_options){.threads = 1}));
     assert_ok(tw_work_init(&job, pool, wait_in_gate, &gate, 0));
-    assert_ok(tw_timers_new(&handles, rt, &(struct tw_timers_options){.storage = 8}));
-    assert_ok(tw_keyed_new(&keyed, rt, &(struct tw_keyed_options){.storage = 8}));
+    assert_ok(tw_timers_new(&handles, rt, &(struct tw_set_options){.storage = 8}));
+    assert_ok(tw_keyed_new(&keyed, rt, &(struct tw_set_options){.storage = 8}));
     watched = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 }
 

@@ -378,8 +378,8 @@ static void begin(const struct scene *chosen, const char *driver, unsigned worke
     pool = NULL;
     if (workers != 0)
         assert_ok(tw_workers_new(&pool, rt, &(struct tw_workers_options){.threads = workers}));
-    const struct tw_timers_options options = {.workers = pool, .storage = sizeof(void *)};
-    const struct tw_keyed_options of_table = {.workers = pool, .storage = sizeof(void *)};
+    const struct tw_set_options options = {.workers = pool, .storage = sizeof(void *)};
+    const struct tw_set_options of_table = {.workers = pool, .storage = sizeof(void *)};
     assert_ok(tw_timers_new(&set, rt, &options));
     assert_ok(tw_keyed_new(&table, rt, &of_table));
     assert_ok(tw_timers_new(&other_set, rt, &options));

@@ -135,8 +135,8 @@ static void make(bool with_workers) {
     rt = virtual_runtime();
     pool = NULL;
     assert_int_equal(tw_workers_new(&pool, rt, &(struct tw_workers_options){.threads = 1}), 0);
-    const struct tw_timers_options options = {.workers = with_workers ? pool : NULL};
-    const struct tw_keyed_options of_tables = {.workers = with_workers ? pool : NULL};
+    const struct tw_set_options options = {.workers = with_workers ? pool : NULL};
+    const struct tw_set_options of_tables = {.workers = with_workers ? pool : NULL};
     assert_int_equal(tw_keyed_new(&tables[0], rt, &of_tables), 0);
     for (unsigned s = 0; s < SETS; ++s)
         assert_int_equal(tw_timers_new(&sets[s], rt, &options), 0);

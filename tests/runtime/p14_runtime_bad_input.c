@@ -240,7 +240,7 @@ static void on_event(UNUSED const struct tw_event *event, UNUSED void *arg) { fa
 TEST(p14_refusals_of_timers_and_workers_name_the_argument) {
     const struct tw_task none = {0}, large = {.fn = on_event, .arg = rt, .arg_size = 8};
     const struct tw_when when = {.due_ns = 1};
-    const struct tw_timers_options one = {.capacity = 1};
+    const struct tw_set_options one = {.capacity = 1};
     struct tw_workers *workers = NULL;
     struct tw_timers *handles = NULL, *foreign = NULL;
     struct tw_keyed *keyed = NULL;
@@ -248,8 +248,7 @@ TEST(p14_refusals_of_timers_and_workers_name_the_argument) {
     EXPLAINED(tw_workers_new(&workers, rt, &(struct tw_workers_options){.threads = TW_WORKERS_MAX + 1}),
               "threads");
     assert_ok(tw_workers_new(&workers, other, NULL));
-    EXPLAINED(tw_timers_new(&foreign, rt, &(struct tw_timers_options){.workers = workers}),
-              "another runtime");
+    EXPLAINED(tw_timers_new(&foreign, rt, &(struct tw_set_options){.workers = workers}), "another runtime");
     assert_ok(tw_timers_new(&handles, rt, &one));
     assert_ok(tw_keyed_new(&keyed, rt, NULL));
     EXPLAINED(tw_timer_after(NULL, &handle, 1, on_event, NULL), "set of timers is null");

@@ -191,7 +191,7 @@ TEST(godis_jobs_replace_by_key_and_run_concurrently) {
     struct tw_workers *workers;
     struct tw_keyed *wheel;
     assert_ok(tw_workers_new(&workers, rt, &(struct tw_workers_options){.threads = 2}));
-    assert_ok(tw_keyed_new(&wheel, rt, &(struct tw_keyed_options){.workers = workers}));
+    assert_ok(tw_keyed_new(&wheel, rt, &(struct tw_set_options){.workers = workers}));
     const struct tw_when later = {.due_ns = YEAR}, soon = {.due_ns = TW_MILLISECOND};
     const struct tw_task replaced = {.fn = note_event, .arg = &former, .drop = note_drop};
     assert_int_equal(tw_keyed_set(wheel, tw_key_string("a"), &later, &replaced), 0);

@@ -278,9 +278,9 @@ static void hammer_on(struct tw_runtime_options of_runtime, const struct tw_work
         may_overlap = concurrent;
         if (by_key)
             assert_ok(tw_keyed_new(&table, rt,
-                                   &(struct tw_keyed_options){.workers = workers, .concurrent = concurrent}));
+                                   &(struct tw_set_options){.workers = workers, .concurrent = concurrent}));
         else
-            set = new_set(rt, (struct tw_timers_options){
+            set = new_set(rt, (struct tw_set_options){
                                   .capacity = CAPACITY, .workers = workers, .concurrent = concurrent});
         begin_round();
         assert_ok(tw_runtime_start(rt));

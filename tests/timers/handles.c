@@ -4,7 +4,7 @@
 
 TEST(start_takes_absolute_deadlines_and_limits_of_fires) {
     struct tw_runtime *rt = virtual_runtime();
-    struct tw_timers *set = new_set(rt, (struct tw_timers_options){0});
+    struct tw_timers *set = new_set(rt, (struct tw_set_options){0});
     struct probe thrice = {.rt = rt}, past = {.rt = rt};
     assert_ok(tw_runtime_advance(rt, 100 * MS));
     start(set, &thrice,
@@ -43,7 +43,7 @@ TEST(events_tell_what_was_due_and_how_much_was_missed) {
     };
     for (unsigned r = 0; r < COUNT_OF(rules); ++r) {
         struct tw_runtime *rt = virtual_runtime();
-        struct tw_timers *set = new_set(rt, (struct tw_timers_options){0});
+        struct tw_timers *set = new_set(rt, (struct tw_set_options){0});
         struct probe often = {.rt = rt, .inside = ask_runtime}, once = {.rt = rt};
         assert_int_equal(tw_timer_every(set, &often.id, 10 * MS, rules[r].missed, note_fire, &often), 0);
         start_after(set, &once, 10 * MS);
@@ -65,7 +65,7 @@ TEST(events_tell_what_was_due_and_how_much_was_missed) {
 TEST(on_the_wall_clock_absolute_deadlines_follow_it_and_delays_do_not) {
     struct tw_runtime *rt =
         new_runtime((struct tw_runtime_options){.driver = "manual", .clock = TW_CLOCK_WALL});
-    struct tw_timers *set = new_set(rt, (struct tw_timers_options){0});
+    struct tw_timers *set = new_set(rt, (struct tw_set_options){0});
     struct probe at_noon = {.rt = rt}, delayed = {.rt = rt}, prevented = {.rt = rt};
     assert_ok(tw_runtime_set_wall(rt, 1000 * TW_SECOND));
     start(set, &at_noon, (struct tw_when){.due_ns = 1010 * TW_SECOND, .absolute = 1});
@@ -105,7 +105,7 @@ TEST(a_runtime_driven_in_a_callback_of_another_tells_its_own_deadline) {
     inner = virtual_runtime();
     assert_ok(tw_node_init(&node, ask_due, NULL));
     assert_ok(tw_runtime_after(inner, &node, 7 * MS));
-    start_after(new_set(rt, (struct tw_timers_options){0}), &probe, 10 * MS);
+    start_after(new_set(rt, (struct tw_set_options){0}), &probe, 10 * MS);
     assert_ok(tw_runtime_advance(rt, 10 * MS));
     assert_int_equal(inner_due, 7 * MS);
     tw_runtime_free(inner);
@@ -117,7 +117,7 @@ TEST(a_runtime_driven_in_a_callback_of_another_tells_its_own_deadline) {
 /* P14: each call is refused and changes nothing. */
 static void bad_sets_are_refused(struct tw_runtime *rt, struct tw_workers *of_another) {
     struct tw_timers *none = NULL;
-    const struct tw_timers_options bad_options[] = {
+    const struct tw_set_options bad_options[] = {
         {.capacity = TW_TIMERS_MAX + 1}, {.storage = 4097}, {.storage = SIZE_MAX}, {.workers = of_another}};
     for (unsigned i = 0; i < COUNT_OF(bad_options); ++i)
         assert_int_equal(tw_timers_new(&none, rt, &bad_options[i]), -EINVAL);
@@ -166,7 +166,7 @@ static void bad_starts_are_refused(struct tw_timers *set, struct probe *timer) {
 
 TEST(p14_bad_input_is_refused_and_changes_nothing) {
     struct tw_runtime *rt = virtual_runtime(), *other = virtual_runtime();
-    struct tw_timers *set = new_set(rt, (struct tw_timers_options){.storage = 8});
+    struct tw_timers *set = new_set(rt, (struct tw_set_options){.storage = 8});
     struct tw_workers *workers = NULL;
     struct probe timer = {.rt = rt};
     start_after(set, &timer, 10 * MS);
@@ -197,7 +197,7 @@ static void nothing(UNUSED struct tw_node *node, UNUSED void *arg) {}
 /* A deadline that no clock reaches is valid, and told from a timer that is gone. */
 TEST(the_longest_delay_does_not_overflow) {
     struct tw_runtime *rt = virtual_runtime();
-    struct tw_timers *set = new_set(rt, (struct tw_timers_options){0});
+    struct tw_timers *set = new_set(rt, (struct tw_set_options){0});
     struct probe timer = {.rt = rt};
     struct tw_node node;
     start_after(set, &timer, INT64_MAX);
@@ -229,7 +229,7 @@ static void stop_twice_and_drain(struct probe *timer) {
 TEST(a_timer_that_its_last_callback_stops_is_gone_for_calls_from_there) {
     for (int has_drop = 0; has_drop < 2; ++has_drop) {
         struct tw_runtime *rt = virtual_runtime();
-        struct tw_timers *set = new_set(rt, (struct tw_timers_options){0});
+        struct tw_timers *set = new_set(rt, (struct tw_set_options){0});
         struct probe timer = {.set = set, .inside = stop_twice_and_drain};
         if (has_drop)
             start_after(set, &timer, MS);
@@ -256,7 +256,7 @@ static void restart_when_dropped(void *arg) {
 /* But none in a set that is being freed. */
 TEST(drop_may_start_timers) {
     struct tw_runtime *rt = virtual_runtime();
-    struct tw_timers *set = new_set(rt, (struct tw_timers_options){0});
+    struct tw_timers *set = new_set(rt, (struct tw_set_options){0});
     struct probe second = {.set = set}, first = {.set = set, .answer = 99, .other = &second};
     const struct tw_when soon = {.due_ns = MS};
     const struct tw_task task = {.fn = note_fire, .arg = &first, .drop = restart_when_dropped};
@@ -280,7 +280,7 @@ static void free_set_in_drop(void *arg) {
 
 TEST(a_set_is_not_freed_from_inside_a_drop) {
     struct tw_runtime *rt = virtual_runtime();
-    struct tw_timers *set = new_set(rt, (struct tw_timers_options){0});
+    struct tw_timers *set = new_set(rt, (struct tw_set_options){0});
     struct probe timer = {.set = set};
     const struct tw_when soon = {.due_ns = MS};
     const struct tw_task task = {.fn = note_fire, .arg = &timer, .drop = free_set_in_drop};
@@ -297,7 +297,7 @@ TEST(a_set_is_not_freed_from_inside_a_drop) {
 static unsigned asked;
 
 static struct tw_timers *scheduled(struct tw_runtime *rt, struct probe *timer, tw_next_deadline *next) {
-    struct tw_timers *set = new_set(rt, (struct tw_timers_options){.capacity = 1});
+    struct tw_timers *set = new_set(rt, (struct tw_set_options){.capacity = 1});
     struct tw_task task = task_of(timer);
     task.next = next;
     asked = 0;
@@ -387,7 +387,7 @@ TEST(an_argument_is_copied_into_the_timer) {
     static struct parcel fired[TIMERS], dropped[TIMERS];
     struct tw_runtime *rt = virtual_runtime();
     struct tw_timers *set =
-        new_set(rt, (struct tw_timers_options){.capacity = 2 * TIMERS, .storage = sizeof(struct parcel)});
+        new_set(rt, (struct tw_set_options){.capacity = 2 * TIMERS, .storage = sizeof(struct parcel)});
     const struct tw_when soon = {.due_ns = MS};
     tw_handle fires, stopped;
     for (unsigned i = 0; i < TIMERS; ++i) {
@@ -422,7 +422,7 @@ TEST(storage_is_there_to_its_last_byte) {
     static unsigned char bytes[4096];
     struct tw_runtime *rt = virtual_runtime();
     for (unsigned s = 0; s < COUNT_OF(sizes); ++s) {
-        struct tw_timers *set = new_set(rt, (struct tw_timers_options){.capacity = 2, .storage = sizes[s]});
+        struct tw_timers *set = new_set(rt, (struct tw_set_options){.capacity = 2, .storage = sizes[s]});
         const struct tw_when soon = {.due_ns = MS};
         struct tw_task task = {.fn = note_fire_of, .arg = bytes, .arg_size = sizes[s]};
         tw_handle ids[2];
@@ -446,7 +446,7 @@ TEST(a_start_that_fails_after_copying_drops_the_copy) {
     static struct parcel dropped;
     struct tw_runtime *rt = virtual_runtime();
     struct tw_timers *set =
-        new_set(rt, (struct tw_timers_options){.capacity = 1, .storage = sizeof(struct parcel)});
+        new_set(rt, (struct tw_set_options){.capacity = 1, .storage = sizeof(struct parcel)});
     struct parcel parcel = packed(7, &dropped);
     struct tw_task task = {.fn = deliver,
                            .arg = &parcel,
@@ -480,7 +480,7 @@ static int64_t time_to_drain(struct tw_timers *set, unsigned timers) {
 
 TEST(draining_takes_no_time_for_what_was_there_before_the_set_was_empty) {
     struct tw_runtime *rt = virtual_runtime();
-    struct tw_timers *set = new_set(rt, (struct tw_timers_options){0});
+    struct tw_timers *set = new_set(rt, (struct tw_set_options){0});
     const int64_t time_for_many = time_to_drain(set, SLOW ? 20000 : 200000);
     int64_t least = INT64_MAX;
     for (unsigned tries = 0; tries < 5; ++tries) {

@@ -11,7 +11,7 @@ static struct tw_timers *set;
 
 static int make(UNUSED void **state) {
     rt = virtual_runtime();
-    set = new_set(rt, (struct tw_timers_options){0});
+    set = new_set(rt, (struct tw_set_options){0});
     return 0;
 }
 
@@ -77,7 +77,7 @@ static int only_look(UNUSED const struct tw_entry *entry, UNUSED void *visit_arg
 
 /* A stop still prevents it, also if the timer was visited before. */
 TEST(a_last_fire_that_waits_for_a_worker_is_too_late_for_both) {
-    struct tw_timers_options options = {0};
+    struct tw_set_options options = {0};
     struct probe running = {.rt = rt, .inside = wait_inside}, waiting = {.rt = rt}, stopped = {.rt = rt};
     assert_int_equal(tw_workers_new(&options.workers, rt, &(struct tw_workers_options){.threads = 1}), 0);
     struct tw_timers *of_workers = new_set(rt, options);
@@ -110,7 +110,7 @@ TEST(a_last_fire_that_waits_for_a_worker_is_too_late_for_both) {
 static int make_on_wall(UNUSED void **state) {
     rt = new_runtime((struct tw_runtime_options){.driver = "manual", .clock = TW_CLOCK_WALL});
     assert_ok(tw_runtime_set_wall(rt, 1000 * TW_SECOND));
-    set = new_set(rt, (struct tw_timers_options){0});
+    set = new_set(rt, (struct tw_set_options){0});
     return 0;
 }
 
@@ -194,7 +194,7 @@ FIXTURE(NULL, NULL);
 /* Each with `drop` and without. */
 TEST(p2_a_timer_that_is_moved_to_an_earlier_time_wakes_the_thread) {
     rt = started_runtime((struct tw_runtime_options){.driver = "sleep"});
-    set = new_set(rt, (struct tw_timers_options){0});
+    set = new_set(rt, (struct tw_set_options){0});
     struct probe far = {.rt = rt};
     start_after(set, &far, 3600 * TW_SECOND);
     for (int is_bare = 0; is_bare < 2; ++is_bare) {

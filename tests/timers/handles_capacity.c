@@ -43,7 +43,7 @@ static void use_every_call(struct tw_runtime *rt, struct tw_timers *set) {
 TEST(p10_a_set_with_a_capacity_does_not_allocate) {
     struct tw_runtime *rt = virtual_runtime();
     struct tw_timers *set =
-        new_set(rt, (struct tw_timers_options){.capacity = CAPACITY, .storage = sizeof(struct probe)});
+        new_set(rt, (struct tw_set_options){.capacity = CAPACITY, .storage = sizeof(struct probe)});
     allocations = 0;
     for (unsigned round = 0; round < 3; ++round)
         use_every_call(rt, set);
@@ -55,7 +55,7 @@ TEST(p10_a_set_with_a_capacity_does_not_allocate) {
  * before. */
 TEST(p10_a_set_that_has_grown_does_not_allocate) {
     struct tw_runtime *rt = virtual_runtime();
-    struct tw_timers *set = new_set(rt, (struct tw_timers_options){.storage = sizeof(struct probe)});
+    struct tw_timers *set = new_set(rt, (struct tw_set_options){.storage = sizeof(struct probe)});
     struct probe it[CAPACITY];
     memset(it, 0, sizeof it);
     allocations = 0;
@@ -88,7 +88,7 @@ TEST(p10_only_timers_with_a_period_a_schedule_or_a_drop_need_more_memory) {
     unsigned needed[COUNT_OF(ways)];
     for (unsigned way = 0; way < COUNT_OF(ways); ++way) {
         struct tw_runtime *rt = virtual_runtime();
-        struct tw_timers *set = new_set(rt, (struct tw_timers_options){0});
+        struct tw_timers *set = new_set(rt, (struct tw_set_options){0});
         tw_handle id;
         allocations = 0;
         for (unsigned i = 0; i < CAPACITY; ++i)
@@ -161,8 +161,8 @@ static void start_all(void) {
 /* On the wall clock there are two wheels for records. */
 static void storm(enum tw_clock clock) {
     struct tw_runtime *rt = new_runtime((struct tw_runtime_options){.driver = "manual", .clock = clock});
-    full = new_set(rt, (struct tw_timers_options){.capacity = FULL});
-    new_set(rt, (struct tw_timers_options){.capacity = 1});
+    full = new_set(rt, (struct tw_set_options){.capacity = FULL});
+    new_set(rt, (struct tw_set_options){.capacity = 1});
     allocations = 0;
     start_all();
     for (unsigned p = 0; p < COUNT_OF(patterns); ++p)

@@ -75,7 +75,7 @@ static void everything_is_refused(struct tw_timers *set, struct probe *probe) {
 
 TEST(p13_a_child_gets_an_empty_set_back) {
     struct tw_runtime *rt = started_runtime((struct tw_runtime_options){.driver = "epoll"});
-    struct tw_timers *set = new_set(rt, (struct tw_timers_options){.capacity = CAPACITY});
+    struct tw_timers *set = new_set(rt, (struct tw_set_options){.capacity = CAPACITY});
     struct probe it[CAPACITY] = {{.rt = rt}, {.rt = rt}, {.rt = rt}};
     for (unsigned i = 0; i < CAPACITY; ++i)
         (i == 0 ? start_every : start_after)(set, &it[i], 3600 * TW_SECOND);
@@ -154,7 +154,7 @@ static void child_with_threads_at_the_gate(struct tw_runtime *rt, struct probe *
 TEST(p13_what_ran_on_another_thread_is_neither_gone_on_with_nor_dropped_twice) {
     struct tw_runtime *rt = started_runtime((struct tw_runtime_options){.driver = "sleep"});
     struct probe it[CAPACITY] = {{.rt = rt, .inside = callback_at_gate}, {.rt = rt}, {.rt = rt}};
-    set_at_gate = new_set(rt, (struct tw_timers_options){.capacity = CAPACITY, .storage = 1});
+    set_at_gate = new_set(rt, (struct tw_set_options){.capacity = CAPACITY, .storage = 1});
     const struct tw_task dropped_slowly = {.fn = note_fire, .arg = &it[1], .drop = drop_at_gate};
     const struct tw_when later = {.due_ns = 3600 * TW_SECOND};
     pthread_t threads[2];
@@ -191,7 +191,7 @@ static atomic_uint sets_made;
 static void *make_and_free_sets(UNUSED void *arg) {
     while (!atomic_load(&forks_are_over)) {
         struct tw_runtime *rt = virtual_runtime();
-        new_set(rt, (struct tw_timers_options){.capacity = LARGE});
+        new_set(rt, (struct tw_set_options){.capacity = LARGE});
         tw_runtime_free(rt);
         atomic_fetch_add(&sets_made, 1);
     }
@@ -210,7 +210,7 @@ TEST(p13_a_child_makes_sets_though_another_thread_was_making_one) {
         if (child == 0) {
             alarm(60);
             struct tw_runtime *rt = new_runtime((struct tw_runtime_options){.driver = "sleep"});
-            expect(is_as_new(rt, new_set(rt, (struct tw_timers_options){.capacity = CAPACITY})));
+            expect(is_as_new(rt, new_set(rt, (struct tw_set_options){.capacity = CAPACITY})));
             leave(0);
         }
         assert_child_is_well(child);
@@ -248,7 +248,7 @@ TEST(p13_what_a_drain_visits_on_another_thread_is_not_dropped) {
         int64_t drained = 0;
         pthread_t thread;
         shut(&gate);
-        set_at_gate = new_set(rt, (struct tw_timers_options){.workers = with_workers ? pool : NULL});
+        set_at_gate = new_set(rt, (struct tw_set_options){.workers = with_workers ? pool : NULL});
         start_after(set_at_gate, &it, 3600 * TW_SECOND);
         assert_int_equal(pthread_create(&thread, NULL, drain_at_gate, &drained), 0);
         wait_for(gate.inside == 1);
@@ -288,7 +288,7 @@ TEST(p13_a_child_can_use_a_set_that_another_thread_was_freeing) {
     pthread_t thread;
     int freed = 99;
     shut(&gate);
-    set_at_gate = new_set(rt, (struct tw_timers_options){0});
+    set_at_gate = new_set(rt, (struct tw_set_options){0});
     start_after(set_at_gate, &idle, 3600 * TW_SECOND);
     start_after(set_at_gate, &running, 0);
     wait_for(gate.inside == 1);
@@ -355,7 +355,7 @@ static void fork_in_its_turn(UNUSED struct probe *it) {
  * of them does after so many others. */
 static void fork_in_crowd(bool in_node, unsigned fires_before) {
     struct tw_runtime *rt = virtual_runtime();
-    struct tw_timers *set = new_set(rt, (struct tw_timers_options){0});
+    struct tw_timers *set = new_set(rt, (struct tw_set_options){0});
     struct tw_node node;
     start_crowd(rt, set, 50);
     for (unsigned i = CROWD; i-- != 0;) {
@@ -404,7 +404,7 @@ TEST(p13_forks_while_another_thread_sorts_sweeps_and_fires) {
     pthread_t thread;
     unsigned forks = 0;
     driven = virtual_runtime();
-    set_at_gate = new_set(driven, (struct tw_timers_options){.capacity = CROWD});
+    set_at_gate = new_set(driven, (struct tw_set_options){.capacity = CROWD});
     assert_int_equal(pthread_create(&thread, NULL, fire_all_of, NULL), 0);
     wait_for(atomic_load(&rounds) > 0); /* it is up, and does not use the heap */
     for (; atomic_load(&rounds) < ROUNDS; ++forks) {

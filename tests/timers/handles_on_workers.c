@@ -5,7 +5,7 @@
 
 static void wait_at_gate(UNUSED struct probe *timer) { pass(&gate); }
 
-static struct tw_timers *set_on(struct tw_workers_options of_pool, struct tw_timers_options options) {
+static struct tw_timers *set_on(struct tw_workers_options of_pool, struct tw_set_options options) {
     shut(&gate);
     rt = new_runtime(by_hand);
     options.workers = pool = new_pool(rt, of_pool);
@@ -37,7 +37,7 @@ TEST(runs_of_one_timer_meet_only_if_the_set_is_concurrent) {
         struct probe it = {.fires = 0}, other = {.fires = 0};
         const struct tw_task meets = {.fn = meet_at_gate, .arg = &it};
         struct tw_timers *set = set_on((struct tw_workers_options){.threads = 2},
-                                       (struct tw_timers_options){.concurrent = concurrent});
+                                       (struct tw_set_options){.concurrent = concurrent});
         assert_ok(tw_timer_start(
             set, &it.id, &(struct tw_when){.due_ns = MS, .period_ns = MS, .missed = TW_BURST, .fires = 2},
             &meets));
@@ -79,8 +79,8 @@ TEST(a_drain_visits_timers_whose_fires_a_worker_takes_meanwhile) {
         struct probe busy = {.fires = 0}, its[3] = {{.fires = 0}};
         struct tw_timers *of_busy = set_on(
             (struct tw_workers_options){.threads = 1, .at_stop = discards ? TW_STOP_DISCARD : TW_STOP_DRAIN},
-            (struct tw_timers_options){0});
-        struct tw_timers *set = new_set(rt, (struct tw_timers_options){.workers = pool});
+            (struct tw_set_options){0});
+        struct tw_timers *set = new_set(rt, (struct tw_set_options){.workers = pool});
         struct probe stopper = {.rt = rt, .inside = stop_runtime};
         hold_the_worker(of_busy, &busy);
         start_after(set, &its[0], TW_SECOND);
@@ -90,7 +90,7 @@ TEST(a_drain_visits_timers_whose_fires_a_worker_takes_meanwhile) {
         assert_int_equal(stats_of(pool).waiting, 3);
         visits = 0;
         if (discards)
-            start_after(new_set(rt, (struct tw_timers_options){0}), &stopper, MS);
+            start_after(new_set(rt, (struct tw_set_options){0}), &stopper, MS);
         assert_int_equal(tw_timers_cancel_all(set, let_the_worker_go, NULL), 3);
         assert_int_equal(visits, 3);
         assert_int_equal(stats_of(pool).discarded, discards ? 3 : 0);
@@ -104,12 +104,12 @@ TEST(a_drain_visits_timers_whose_fires_a_worker_takes_meanwhile) {
 TEST(a_fire_that_a_stop_discards_ends_a_one_shot_timer_and_no_periodic_one) {
     struct probe busy = {.fires = 0}, once = {.fires = 0}, often = {.fires = 0};
     struct tw_timers *set = set_on((struct tw_workers_options){.threads = 1, .at_stop = TW_STOP_DISCARD},
-                                   (struct tw_timers_options){0});
+                                   (struct tw_set_options){0});
     struct probe stopper = {.rt = rt, .inside = stop_runtime, .answer = 99};
     hold_the_worker(set, &busy);
     start_after(set, &once, MS);
     start_every(set, &often, MS);
-    start_after(new_set(rt, (struct tw_timers_options){0}), &stopper, 3 * MS);
+    start_after(new_set(rt, (struct tw_set_options){0}), &stopper, 3 * MS);
     assert_ok(tw_runtime_advance(rt, 3 * MS));
     assert_int_equal(stopper.answer, 0);
     atomic_store(&gate.open, true);
@@ -139,10 +139,10 @@ TEST(the_schedule_of_a_refused_fire_may_free_another_set_whose_timer_has_just_fi
     const struct tw_when soon = {.due_ns = MS};
     struct tw_timers *set =
         set_on((struct tw_workers_options){.threads = 1, .queue = 1, .when_full = TW_FULL_REJECT},
-               (struct tw_timers_options){0});
+               (struct tw_set_options){0});
     hold_the_worker(set, &busy);
     start_after(set, &waiting, MS);
-    start_after(new_set(rt, (struct tw_timers_options){0}), &plain, MS);
+    start_after(new_set(rt, (struct tw_set_options){0}), &plain, MS);
     task.next = free_other_set;
     assert_int_equal(tw_timer_start(set, &refused.id, &soon, &task), 0);
     assert_ok(tw_runtime_advance(rt, MS));

@@ -80,7 +80,7 @@ static void *set_to_and_fro(UNUSED void *arg) {
     return NULL;
 }
 
-static void keep_all(struct tw_timers_options options) {
+static void keep_all(struct tw_set_options options) {
     static struct on_grid timers[TIMERS];
     struct tw_timers *const set = new_set(rt, options);
     for (int i = 0; i < TIMERS; ++i) {
@@ -111,12 +111,12 @@ static void keep_all(struct tw_timers_options options) {
 
 FIXTURE(at_noon, gone);
 
-TEST(p4_no_timer_is_lost_while_the_wall_clock_is_set_back) { keep_all((struct tw_timers_options){0}); }
+TEST(p4_no_timer_is_lost_while_the_wall_clock_is_set_back) { keep_all((struct tw_set_options){0}); }
 
 TEST(p4_no_timer_on_workers_is_lost_while_the_wall_clock_is_set_back) {
     struct tw_workers *workers = NULL;
     assert_int_equal(tw_workers_new(&workers, rt, &(struct tw_workers_options){.threads = 2}), 0);
-    keep_all((struct tw_timers_options){.workers = workers});
+    keep_all((struct tw_set_options){.workers = workers});
     assert_int_equal(tw_workers_free(workers), 0);
 }
 
@@ -155,7 +155,7 @@ TEST(p1_what_is_armed_after_the_clock_was_set_back_does_not_fire_by_the_former_r
 
 /* Nothing was due yet, so no reading has counted. */
 TEST(p1_a_reading_from_when_the_set_was_made_may_be_withdrawn) {
-    struct tw_timers *const set = new_set(rt, (struct tw_timers_options){0});
+    struct tw_timers *const set = new_set(rt, (struct tw_set_options){0});
     struct probe it = {.rt = rt};
     assert_ok(tw_runtime_set_wall(rt, NOON - 3600 * TW_SECOND));
     start(set, &it, (struct tw_when){.due_ns = NOON - 3590 * TW_SECOND, .absolute = 1});
@@ -212,7 +212,7 @@ static unsigned count_fired(void) {
 
 /* The first of them is the last to fire. */
 TEST(p12_many_timers_follow_a_clock_that_is_set_back_and_no_call_takes_long) {
-    struct tw_timers *const set = new_set(rt, (struct tw_timers_options){0});
+    struct tw_timers *const set = new_set(rt, (struct tw_set_options){0});
     uint64_t seed = 12;
     memset(many, 0, sizeof many);
     off_time = 0;

@@ -51,7 +51,7 @@ static inline void assert_refused(struct tw_timers *set, tw_handle id, int error
     assert_int_equal(tw_timer_get(set, id, NULL), error);
 }
 
-static inline struct tw_timers *new_set(struct tw_runtime *rt, struct tw_timers_options options) {
+static inline struct tw_timers *new_set(struct tw_runtime *rt, struct tw_set_options options) {
     struct tw_timers *set = NULL;
     assert_int_equal(tw_timers_new(&set, rt, &options), 0);
     return set;

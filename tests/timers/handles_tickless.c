@@ -53,7 +53,7 @@ typedef bool scene(struct tw_runtime *rt, struct tw_timers *set, let_go *way);
 
 static bool play(scene *shown, struct tw_runtime_options options, let_go *way) {
     struct tw_runtime *rt = new_runtime(options);
-    const bool has_shown = shown(rt, new_set(rt, (struct tw_timers_options){0}), way);
+    const bool has_shown = shown(rt, new_set(rt, (struct tw_set_options){0}), way);
     tw_runtime_free(rt);
     return has_shown;
 }

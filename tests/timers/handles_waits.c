@@ -34,7 +34,7 @@ static void *open_gate_later(UNUSED void *arg) {
 
 /* Starts a timer whose callback runs until the gate is opened. */
 static struct tw_timers *start_at_gate(struct tw_runtime *rt, struct probe *probe, bool is_periodic) {
-    struct tw_timers *set = new_set(rt, (struct tw_timers_options){0});
+    struct tw_timers *set = new_set(rt, (struct tw_set_options){0});
     shut(&gate);
     probe->inside = wait_at_gate;
     (is_periodic ? start_every : start_after)(set, probe, MS);
@@ -125,7 +125,7 @@ static void *drain_meanwhile(UNUSED void *arg) {
 
 TEST(a_drain_does_not_wait_for_a_timer_that_was_started_meanwhile_in_the_memory_of_another) {
     struct tw_runtime *rt = virtual_runtime();
-    struct tw_timers *set = new_set(rt, (struct tw_timers_options){0});
+    struct tw_timers *set = new_set(rt, (struct tw_set_options){0});
     struct probe later = {.set = set, .inside = wait_at_later_gate};
     struct probe first = {.inside = wait_at_gate}, starter = {.inside = start_other, .other = &later};
     pthread_t thread;
@@ -134,7 +134,7 @@ TEST(a_drain_does_not_wait_for_a_timer_that_was_started_meanwhile_in_the_memory_
     reused.set = set;
     start_after(set, &reused.marker, TW_SECOND);
     start_after(set, &first, MS);
-    start_after(new_set(rt, (struct tw_timers_options){0}), &starter, MS);
+    start_after(new_set(rt, (struct tw_set_options){0}), &starter, MS);
     assert_int_equal(pthread_create(&thread, NULL, drain_meanwhile, NULL), 0);
     assert_ok(tw_runtime_advance(rt, MS));
     pthread_join(thread, NULL);
@@ -151,7 +151,7 @@ static void free_against_fires(struct tw_runtime *rt, struct tw_workers *pool) {
     uint64_t seed = 7;
     const int64_t enough = monotonic() + 10 * TW_SECOND;
     for (unsigned round = 0; round < (SLOW ? 1000 : 3000) && (round < 100 || monotonic() < enough); ++round) {
-        struct tw_timers *set = new_set(rt, (struct tw_timers_options){.workers = pool});
+        struct tw_timers *set = new_set(rt, (struct tw_set_options){.workers = pool});
         memset(probes, 0, sizeof probes);
         for (unsigned i = 0; i < COUNT_OF(probes); ++i)
             (i % 2 == 0 ? start_after : start_every)(set, &probes[i], 50 * TW_MICROSECOND);
@@ -184,7 +184,7 @@ static void drop_at_gate(void *arg) {
 
 TEST(stop_wait_waits_for_drop) {
     struct tw_runtime *rt = started_runtime((struct tw_runtime_options){.driver = "timerfd"});
-    struct tw_timers *set = new_set(rt, (struct tw_timers_options){0});
+    struct tw_timers *set = new_set(rt, (struct tw_set_options){0});
     struct probe probe = {.rt = rt};
     const struct tw_task task = {.fn = note_fire, .arg = &probe, .drop = drop_at_gate};
     const struct tw_when soon = {.due_ns = MS};
@@ -211,7 +211,7 @@ static void compare_handle(const struct tw_event *event, void *arg) {
 TEST(the_handle_is_stored_before_the_callback_can_run) {
     for (unsigned d = 0; d < thread_drivers_here(); ++d) {
         struct tw_runtime *rt = started_runtime((struct tw_runtime_options){.driver = thread_drivers[d]});
-        struct tw_timers *set = new_set(rt, (struct tw_timers_options){.capacity = 4});
+        struct tw_timers *set = new_set(rt, (struct tw_set_options){.capacity = 4});
         atomic_store(&strangers, 0);
         for (unsigned i = 0; i < 1000; ++i) {
             struct probe probe = {.rt = rt};
@@ -239,7 +239,7 @@ TEST(stop_wait_from_a_callback_of_another_runtime) {
     struct tw_timers *set = start_at_gate(rts[0], &at_gate, true);
     struct probe probe = {.rt = rts[1], .inside = stop_set_of_other, .other = &at_gate, .answer = 99};
     const pthread_t thread = opened_later(set, &at_gate);
-    start_after(new_set(rts[1], (struct tw_timers_options){0}), &probe, 0);
+    start_after(new_set(rts[1], (struct tw_set_options){0}), &probe, 0);
     wait_for(probe.fires == 1);
     assert_int_equal(probe.answer, 1);
     assert_int_equal(at_gate.fires, 1);
@@ -269,7 +269,7 @@ TEST(stop_does_not_wait_for_a_schedule_that_is_asked) {
         wait_for(tw_workers_stats(pool, &stats) == 0 && stats.running + stats.waiting == i + 1);
     }
     struct probe probe = {.rt = rt};
-    struct tw_timers *set = new_set(rt, (struct tw_timers_options){.workers = pool});
+    struct tw_timers *set = new_set(rt, (struct tw_set_options){.workers = pool});
     const struct tw_when at_once = {0};
     struct tw_task task = task_of(&probe);
     task.next = ask_at_gate;
@@ -291,7 +291,7 @@ static void *stop_too(void *arg) {
 
 TEST(dropped_once_when_several_stop_it_at_once) {
     struct tw_runtime *rt = started_runtime((struct tw_runtime_options){.driver = "sleep"});
-    struct tw_timers *set = new_set(rt, (struct tw_timers_options){0});
+    struct tw_timers *set = new_set(rt, (struct tw_set_options){0});
     for (unsigned round = 0; round < 300; ++round) {
         struct probe probe = {.rt = rt};
         pthread_t thread;
@@ -359,7 +359,7 @@ TEST(stop_tells_of_a_last_fire_wherever_it_is_on_its_way_to_a_worker) {
     uint64_t seed = 1;
     by_hand = virtual_runtime();
     assert_ok(tw_workers_new(&pool, by_hand, &(struct tw_workers_options){.threads = 1}));
-    struct tw_timers *set = new_set(by_hand, (struct tw_timers_options){.workers = pool});
+    struct tw_timers *set = new_set(by_hand, (struct tw_set_options){.workers = pool});
     assert_int_equal(pthread_create(&thread, NULL, advance_when_told, NULL), 0);
     for (unsigned round = 0; round < rounds; ++round)
         assert_int_equal(stop_against_the_last_fire(set, pool, (unsigned)random_below(&seed, 600)), 1);

@@ -16,7 +16,7 @@ static unsigned visits_of[TIMERS];
 
 static int make(UNUSED void **state) {
     rt = virtual_runtime();
-    set = new_set(rt, (struct tw_timers_options){0});
+    set = new_set(rt, (struct tw_set_options){0});
     memset(its, 0, sizeof its);
     memset(visits_of, 0, sizeof visits_of);
     for (unsigned i = 0; i < TIMERS; ++i)
@@ -253,7 +253,7 @@ static void *stop_and_wait(void *arg) {
 }
 
 /* stop_wait promises that the argument has been dropped. */
-static void stop_beside_a_visit(struct tw_timers_options options) {
+static void stop_beside_a_visit(struct tw_set_options options) {
     pthread_t walker, stopper;
     int64_t visits = 0;
     set = new_set(rt, options);
@@ -277,8 +277,8 @@ static void stop_beside_a_visit(struct tw_timers_options options) {
 }
 
 TEST(stop_wait_waits_for_a_visit_on_another_thread) {
-    struct tw_timers_options options = {.capacity = 3};
-    stop_beside_a_visit((struct tw_timers_options){0});
+    struct tw_set_options options = {.capacity = 3};
+    stop_beside_a_visit((struct tw_set_options){0});
     assert_int_equal(tw_workers_new(&options.workers, rt, NULL), 0);
     memset(its, 0, sizeof its);
     memset(visits_of, 0, sizeof visits_of);
@@ -287,7 +287,7 @@ TEST(stop_wait_waits_for_a_visit_on_another_thread) {
 
 /* The record's last fire waits for the worker while the visit goes on, and runs afterwards or meanwhile. */
 TEST(a_worker_runs_a_timer_during_its_visit) {
-    struct tw_timers_options options = {0};
+    struct tw_set_options options = {0};
     pthread_t walker;
     int64_t visits = 0;
     assert_int_equal(tw_workers_new(&options.workers, rt, NULL), 0);

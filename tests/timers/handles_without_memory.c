@@ -18,7 +18,7 @@ static void count_drop(UNUSED void *arg) { ++drops; }
 static void count_copy(UNUSED void *to, UNUSED void *from) { ++copies; }
 
 static int open_set(struct tw_runtime *rt, uint32_t capacity, struct tw_timers **set) {
-    const struct tw_timers_options options = {.capacity = capacity, .storage = 8};
+    const struct tw_set_options options = {.capacity = capacity, .storage = 8};
     return tw_timers_new(set, rt, &options);
 }
 
@@ -279,7 +279,7 @@ static void wait_in_task(UNUSED const struct tw_event *event, UNUSED void *arg) 
 TEST(a_set_on_workers_leaks_nothing_in_a_child_either) {
     const struct holdings before = holdings_now();
     struct tw_runtime *rt = runtime_on("manual");
-    struct tw_timers_options options = {0};
+    struct tw_set_options options = {0};
     tw_handle id;
     assert_ok(tw_workers_new(&options.workers, rt, &(struct tw_workers_options){.threads = 1}));
     struct tw_timers *const set = new_set(rt, options);
@@ -307,7 +307,7 @@ TEST(a_set_on_workers_leaks_nothing_in_a_child_either) {
 
 static void use_and_free(uint32_t capacity, size_t storage, unsigned timers) {
     struct tw_timers *set =
-        new_set(churned, (struct tw_timers_options){.capacity = capacity, .storage = storage});
+        new_set(churned, (struct tw_set_options){.capacity = capacity, .storage = storage});
     tw_handle id;
     for (unsigned i = 0; i < timers; ++i)
         assert_int_equal(tw_timer_after(set, &id, (int64_t)(1 + i) * MS, note_fire, NULL), 0);
@@ -341,8 +341,8 @@ TEST(sets_of_changing_sizes_take_no_more_memory_than_as_many_of_the_largest) {
     for (unsigned round = 0; round < (SLOW ? 500 : 3000); ++round) {
         const uint64_t which = random_below(&seed, AT_A_TIME);
         assert_int_equal(tw_timers_free(sets[which]), 0);
-        sets[which] = new_set(
-            churned, (struct tw_timers_options){.capacity = 1 + (uint32_t)random_below(&seed, LARGEST)});
+        sets[which] =
+            new_set(churned, (struct tw_set_options){.capacity = 1 + (uint32_t)random_below(&seed, LARGEST)});
     }
     assert_in_range(live_allocations() - before, 0, 1 + AT_A_TIME * (3 + 2 * 6 + 1));
     tw_runtime_free(churned);
@@ -356,12 +356,12 @@ TEST(small_sets_do_not_keep_the_memory_of_large_ones) {
     tw_handle id;
     churned = virtual_runtime();
     for (unsigned s = 0; s < SMALL; ++s)
-        small[s] = new_set(churned, (struct tw_timers_options){0});
+        small[s] = new_set(churned, (struct tw_set_options){0});
     use_and_free(0, 0, LARGE);
     const int64_t of_large = live_allocations();
     for (unsigned s = 0; s < SMALL; ++s) {
         assert_int_equal(tw_timers_free(small[s]), 0);
-        small[s] = new_set(churned, (struct tw_timers_options){0});
+        small[s] = new_set(churned, (struct tw_set_options){0});
         assert_int_equal(tw_timer_after(small[s], &id, MS, note_fire, NULL), 0);
         use_and_free(0, 0, LARGE);
     }

@@ -120,7 +120,7 @@ TEST(freeing_a_table_drops_what_is_left) {
 
 TEST(p14_options_out_of_range_are_refused) {
     struct tw_runtime *rt = virtual_runtime();
-    const struct tw_keyed_options too_many = {.capacity = TW_TIMERS_MAX + 1}, too_large = {.storage = 4097};
+    const struct tw_set_options too_many = {.capacity = TW_TIMERS_MAX + 1}, too_large = {.storage = 4097};
     struct tw_keyed *const untouched = (struct tw_keyed *)(uintptr_t)16, *keyed = untouched;
     assert_int_equal(tw_keyed_new(NULL, rt, NULL), -EINVAL);
     assert_int_equal(tw_keyed_new(&keyed, NULL, NULL), -EINVAL);
@@ -152,7 +152,7 @@ static void see(UNUSED const struct tw_event *event, void *arg) {
 }
 
 TEST(a_copied_argument_is_each_timers_own) {
-    struct bench bench = new_bench((struct tw_keyed_options){.storage = sizeof(uint64_t)});
+    struct bench bench = new_bench((struct tw_set_options){.storage = sizeof(uint64_t)});
     const struct tw_when when = in_ms(1);
     seen = 0;
     for (uint64_t i = 1; i <= 100; ++i) {

@@ -7,7 +7,7 @@
 static const uint32_t capacities[] = {1, 2, 3, 63, 64, 65, 100, 128, 1000};
 
 static struct bench with_capacity(uint32_t capacity) {
-    return new_bench((struct tw_keyed_options){.capacity = capacity});
+    return new_bench((struct tw_set_options){.capacity = capacity});
 }
 
 /* Without a drop, because freeing null also counts as a call on the heap. */
@@ -91,7 +91,7 @@ TEST(a_full_table_has_room_for_concurrent_replacements) {
     atomic_uint busy = REPLACERS;
     struct replacer replacers[REPLACERS];
     struct probe probe = {0, 0};
-    full = new_bench((struct tw_keyed_options){.capacity = REPLACERS, .storage = 4096});
+    full = new_bench((struct tw_set_options){.capacity = REPLACERS, .storage = 4096});
     fill_plain(full, REPLACERS, &probe);
     for (unsigned i = 0; i < REPLACERS; ++i) {
         replacers[i] = (struct replacer){.key = i, .busy = &busy};

@@ -324,7 +324,7 @@ static int count_visit(UNUSED const struct tw_entry *entry, UNUSED void *drain_a
  * calls each. */
 static void drains_while_a_callback_runs(bool on_worker, bool is_periodic) {
     struct tw_runtime *rt = started_runtime((struct tw_runtime_options){.driver = "sleep"});
-    struct tw_keyed_options options = {.capacity = 0};
+    struct tw_set_options options = {.capacity = 0};
     struct guest guest = {.drops = 0};
     struct tw_keyed *keyed;
     pthread_t helper;
@@ -369,7 +369,7 @@ static void *let_leave_once_drained(void *arg) {
 /* The last of three fires waits behind the first: it is prevented, so `each` is called. */
 TEST(drain_tells_of_a_last_fire_that_waits_for_a_worker) {
     struct bench bench = {virtual_runtime(), NULL};
-    struct tw_keyed_options options = {.capacity = 0};
+    struct tw_set_options options = {.capacity = 0};
     struct guest guest = {.drops = 0};
     const struct tw_task task = staying(&guest);
     struct tw_when when = every_ms(1);

@@ -15,7 +15,7 @@ static struct tw_keyed *keyed;
 static struct probe probes[3];
 
 static void make(uint32_t capacity) {
-    const struct tw_keyed_options options = {.capacity = capacity};
+    const struct tw_set_options options = {.capacity = capacity};
     memset(probes, 0, sizeof probes);
     rt = started_runtime((struct tw_runtime_options){.driver = "epoll"});
     assert_int_equal(tw_keyed_new(&keyed, rt, &options), 0);

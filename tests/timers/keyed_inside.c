@@ -96,7 +96,7 @@ static struct threads threads_with_guest(bool on_worker, struct tw_when when) {
     struct threads it = {.rt = started_runtime((struct tw_runtime_options){.driver = "epoll"})};
     if (on_worker)
         assert_int_equal(tw_workers_new(&it.workers, it.rt, NULL), 0);
-    const struct tw_keyed_options options = {.workers = it.workers};
+    const struct tw_set_options options = {.workers = it.workers};
     const struct tw_task task = staying(&guest);
     guest = (struct guest){.drops = 0};
     it.guest = &guest;
@@ -203,7 +203,7 @@ TEST(p2_the_drop_of_one_that_is_replaced_does_not_delay_the_new_one) {
 
 TEST(workers_of_another_runtime_are_refused_and_used_ones_stay) {
     struct bench mine = plain_bench(), other = plain_bench();
-    struct tw_keyed_options options = {.capacity = 0};
+    struct tw_set_options options = {.capacity = 0};
     struct tw_keyed *keyed = NULL;
     assert_int_equal(tw_workers_new(&options.workers, other.rt, NULL), 0);
     assert_int_equal(tw_keyed_new(&keyed, mine.rt, &options), -EINVAL);

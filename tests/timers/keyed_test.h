@@ -58,13 +58,13 @@ struct bench {
     struct tw_keyed *keyed;
 };
 
-static inline struct bench new_bench(struct tw_keyed_options options) {
+static inline struct bench new_bench(struct tw_set_options options) {
     struct bench bench = {virtual_runtime(), NULL};
     assert_int_equal(tw_keyed_new(&bench.keyed, bench.rt, &options), 0);
     return bench;
 }
 
-static inline struct bench plain_bench(void) { return new_bench((struct tw_keyed_options){.capacity = 0}); }
+static inline struct bench plain_bench(void) { return new_bench((struct tw_set_options){.capacity = 0}); }
 
 static inline void pass_ms(struct bench bench, int64_t ms) {
     assert_int_equal(tw_runtime_advance(bench.rt, ms * TW_MILLISECOND), 0);

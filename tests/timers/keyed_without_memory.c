@@ -22,7 +22,7 @@ static bool one_call_fails(int first, uint32_t capacity) {
     const struct holdings before = holdings_now();
     struct tw_runtime *rt = runtime_on("manual");
     fail_after(first);
-    const int result = tw_keyed_new(&keyed, rt, &(struct tw_keyed_options){.capacity = capacity});
+    const int result = tw_keyed_new(&keyed, rt, &(struct tw_set_options){.capacity = capacity});
     const bool failed = one_failed();
     assert_int_equal(result, failed ? -ENOMEM : 0);
     assert_true((keyed == untouched) == failed);
@@ -91,7 +91,7 @@ static void ignore(UNUSED const struct tw_event *event, UNUSED void *arg) {}
 
 /* If the start fails after `copy`, what it made is dropped, and only then. */
 TEST(a_set_that_fails_has_dropped_what_was_copied_or_copied_nothing) {
-    struct bench bench = new_bench((struct tw_keyed_options){.storage = sizeof(uint64_t)});
+    struct bench bench = new_bench((struct tw_set_options){.storage = sizeof(uint64_t)});
     uint64_t number = 1;
     const struct tw_when when = in_ms(5);
     const struct tw_task task = {

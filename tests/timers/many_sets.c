@@ -11,7 +11,7 @@ TEST(a_hundred_thousand_sets_have_a_timer_each) {
     uint64_t seed = 1;
     struct tw_runtime *rt = virtual_runtime();
     for (unsigned s = 0; s < SETS; ++s) {
-        sets[s] = new_set(rt, (struct tw_timers_options){0});
+        sets[s] = new_set(rt, (struct tw_set_options){0});
         assert_int_equal(tw_timer_after(sets[s], &its[s].id, (int64_t)(1 + s % 100) * MS, note_fire, &its[s]),
                          0);
     }

@@ -65,8 +65,8 @@ TEST(p3_thousands_that_were_postponed_to_one_tick_fire_in_the_order_of_that) {
     static unsigned numbers[COUNT_OF(places)], position[COUNT_OF(places)];
     uint64_t random = 5;
     rt = virtual_runtime();
-    sets[0] = new_set(rt, (struct tw_timers_options){0});
-    sets[1] = new_set(rt, (struct tw_timers_options){0});
+    sets[0] = new_set(rt, (struct tw_set_options){0});
+    sets[1] = new_set(rt, (struct tw_set_options){0});
     for (unsigned i = 0; i < COUNT_OF(ids); ++i) {
         numbers[i] = i;
         const int64_t delay = (1 + (int64_t)random_below(&random, 500)) * MS;
@@ -97,7 +97,7 @@ TEST(p3_nodes_and_timers_of_one_tick_fire_in_the_order_of_arming) {
     static unsigned numbers[COUNT_OF(places)];
     uint64_t random = 7;
     rt = virtual_runtime();
-    sets[0] = new_set(rt, (struct tw_timers_options){0});
+    sets[0] = new_set(rt, (struct tw_set_options){0});
     tw_handle id;
     for (unsigned i = 0; i < COUNT_OF(places); ++i) {
         const int64_t delay = (1 + (int64_t)random_below(&random, 500)) * MS;
@@ -130,7 +130,7 @@ TEST(p4_a_moved_timer_fires_though_a_node_of_its_tick_stops_the_only_other_one) 
     struct probe it = {0};
     struct tw_node node;
     rt = virtual_runtime();
-    sets[0] = new_set(rt, (struct tw_timers_options){0});
+    sets[0] = new_set(rt, (struct tw_set_options){0});
     assert_ok(tw_node_init(&node, stop_neighbour, NULL));
     start_after(sets[0], &it, 5 * MS);
     assert_int_equal(tw_timer_move(sets[0], it.id, 10 * MS), 0);
@@ -152,7 +152,7 @@ TEST(p3_the_first_node_of_all_fires_in_its_turn_though_time_has_passed_it) {
     static unsigned numbers[] = {0, 1, 2};
     tw_handle id;
     rt = virtual_runtime();
-    sets[0] = new_set(rt, (struct tw_timers_options){0});
+    sets[0] = new_set(rt, (struct tw_set_options){0});
     assert_ok(tw_node_init(&first_node, note_node_place, &numbers[1]));
     assert_int_equal(tw_timer_after(sets[0], &id, 10 * MS, arm_first_node, &numbers[0]), 0);
     assert_int_equal(tw_timer_after(sets[0], &id, 20 * MS, note_place, &numbers[2]), 0);
@@ -165,7 +165,7 @@ TEST(p3_the_first_node_of_all_fires_in_its_turn_though_time_has_passed_it) {
 static unsigned started_inside;
 static void make_first_set(UNUSED struct tw_node *node, UNUSED void *arg) {
     tw_handle id;
-    sets[0] = new_set(rt, (struct tw_timers_options){0});
+    sets[0] = new_set(rt, (struct tw_set_options){0});
     check(tw_timer_after(sets[0], &id, 0, note_place, &started_inside) == 0);
 }
 
@@ -200,7 +200,7 @@ TEST(p3_a_timer_that_a_callback_arms_without_a_delay_fires_in_the_same_turn) {
         struct tw_node outer, far;
         tw_handle id;
         rt = virtual_runtime();
-        sets[0] = new_set(rt, (struct tw_timers_options){0});
+        sets[0] = new_set(rt, (struct tw_set_options){0});
         assert_ok(tw_node_init(&outer, arm_from_node, NULL));
         assert_ok(tw_node_init(&far, note_node_place, NULL));
         inner_is_node = (kinds & 1) != 0;
@@ -223,7 +223,7 @@ TEST(p8_a_turn_ends_though_nodes_and_records_alternate) {
     tw_handle id;
     const struct tw_task task = {.fn = note_place, .arg = &number};
     rt = new_runtime((struct tw_runtime_options){.driver = "timerfd", .tick_ns = 1000, .budget = BUDGET});
-    sets[0] = new_set(rt, (struct tw_timers_options){0});
+    sets[0] = new_set(rt, (struct tw_set_options){0});
     struct tw_when when = {.due_ns = tw_runtime_now(rt) + MS, .absolute = 1};
     for (unsigned g = 0; g < GROUPS; ++g) {
         for (unsigned i = 0; i < NODES; ++i) {

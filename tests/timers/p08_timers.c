@@ -62,7 +62,7 @@ static struct probe its[TIMERS];
 
 static int make(UNUSED void **state) {
     rt = virtual_runtime();
-    set = new_set(rt, (struct tw_timers_options){0});
+    set = new_set(rt, (struct tw_set_options){0});
     memset(its, 0, sizeof its);
     for (unsigned i = 0; i < TIMERS; ++i)
         assert_int_equal(tw_timer_after(set, &its[i].id, 300 * MS, note_fire, &its[i]), 0);
@@ -131,7 +131,7 @@ TEST(p8_a_walk_over_all_timers_releases_the_lock_between_cells_that_are_free) {
 
 static unsigned locks_to_make_a_set_of(unsigned blocks) {
     locks = 0;
-    assert_int_equal(tw_timers_free(new_set(rt, (struct tw_timers_options){.capacity = blocks * CELLS})), 0);
+    assert_int_equal(tw_timers_free(new_set(rt, (struct tw_set_options){.capacity = blocks * CELLS})), 0);
     return locks;
 }
 
@@ -144,7 +144,7 @@ TEST(p8_a_set_takes_the_memory_of_another_a_few_blocks_at_a_time) {
 }
 
 static void grow(size_t storage, unsigned timers) {
-    struct tw_timers *growing = new_set(rt, (struct tw_timers_options){.storage = storage});
+    struct tw_timers *growing = new_set(rt, (struct tw_set_options){.storage = storage});
     most_memory = all_memory = mappings = 0;
     for (unsigned i = 0; i < timers; ++i) {
         tw_handle id;

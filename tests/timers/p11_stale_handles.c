@@ -15,7 +15,7 @@ static int64_t end_of_schedule(UNUSED int64_t due_ns, UNUSED void *arg) { return
 
 static struct tw_timers *set_of(struct tw_runtime *rt, uint32_t capacity) {
     fires = 0;
-    return new_set(rt, (struct tw_timers_options){.capacity = capacity});
+    return new_set(rt, (struct tw_set_options){.capacity = capacity});
 }
 
 static tw_handle started(struct tw_timers *set, int64_t delay_ns) {

@@ -10,7 +10,7 @@ static void count(UNUSED const struct tw_event *event, UNUSED void *arg) { ++fir
 
 /* One timer needs a block of its own, and so does a capacity of one. */
 static struct tw_timers *set_of(struct tw_runtime *rt, uint32_t capacity) {
-    return new_set(rt, (struct tw_timers_options){.capacity = capacity});
+    return new_set(rt, (struct tw_set_options){.capacity = capacity});
 }
 
 static struct tw_runtime *owner_of_blocks(unsigned blocks) {
@@ -30,7 +30,7 @@ static tw_handle started(struct tw_timers *set) {
 static void assert_none_is_left(struct tw_runtime *rt, struct tw_timers *without_cells) {
     struct tw_timers *one_more = NULL;
     tw_handle id = TW_NO_HANDLE;
-    assert_int_equal(tw_timers_new(&one_more, rt, &(struct tw_timers_options){.capacity = 1}), -EMFILE);
+    assert_int_equal(tw_timers_new(&one_more, rt, &(struct tw_set_options){.capacity = 1}), -EMFILE);
     assert_null(one_more);
     assert_int_equal(tw_timer_after(without_cells, &id, 0, count, NULL), -EMFILE);
     assert_true(id == TW_NO_HANDLE);
@@ -142,7 +142,7 @@ TEST(p11_sets_that_come_and_go_use_the_same_blocks) {
 /* What was taken for a set that is not made is given back. */
 TEST(p11_sets_that_were_refused_take_nothing) {
     struct tw_runtime *others = owner_of_blocks(BLOCKS - 2), *rt = virtual_runtime();
-    const struct tw_timers_options too_large = {.capacity = 3 * CELLS_OF_BLOCK};
+    const struct tw_set_options too_large = {.capacity = 3 * CELLS_OF_BLOCK};
     struct tw_timers *none = NULL;
     for (unsigned tries = 0; tries < 10; ++tries)
         assert_int_equal(tw_timers_new(&none, rt, &too_large), -EMFILE);

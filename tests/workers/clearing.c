@@ -30,7 +30,7 @@ static void end(int expected_runs) {
 
 static struct tw_timers *new_set(void) {
     struct tw_timers *set = NULL;
-    assert_ok(tw_timers_new(&set, rt, &(struct tw_timers_options){.workers = pool}));
+    assert_ok(tw_timers_new(&set, rt, &(struct tw_set_options){.workers = pool}));
     return set;
 }
 

@@ -212,7 +212,7 @@ static void stop_from_a_run(enum tw_missed missed, unsigned discards, int fires,
     tw_handle id;
     init_job(&stops, pool, pass_and_stop, &second);
     fire(&stops);
-    assert_ok(tw_timers_new(&set, rt, &(struct tw_timers_options){.workers = pool}));
+    assert_ok(tw_timers_new(&set, rt, &(struct tw_set_options){.workers = pool}));
     assert_ok(tw_timer_start(set, &id, &(struct tw_when){0}, &task));
     assert_ok(tw_timer_every(set, &id, TW_MILLISECOND, missed, count_handle, &often));
     for (unsigned i = 0; i < COUNT_OF(jobs); ++i)

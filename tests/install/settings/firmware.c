@@ -8,7 +8,7 @@
 #endif
 
 static struct tw wheel = TW_WHEEL(wheel);
-static struct tw_fires fires;
+static struct tw_fire_count fires;
 static struct tw_node node = TW_NODE(tw_count_fire, &fires);
 
 /* Whether the wheel has the mark of the project's lock. */

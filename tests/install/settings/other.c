@@ -7,7 +7,7 @@
 
 int main(void) {
     static struct tw wheel;
-    static struct tw_fires fires;
+    static struct tw_fire_count fires;
     static struct tw_node node = TW_NODE(tw_count_fire, &fires);
     if (tw_init(&wheel, 0, 0) != 0 || tw_arm_at(&wheel, &node, 5) != 0 ||
         tw_advance(&wheel, 5, TW_UNBOUNDED) != 0)

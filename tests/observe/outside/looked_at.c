@@ -49,7 +49,7 @@ __attribute__((noinline)) void all_is_there(void) { __asm__ volatile("" ::: "mem
 static int be_looked_at(void) {
     need(tw_runtime_new(&the_runtime, &(struct tw_runtime_options){.thread_name = "looked at"}) == 0);
     need(tw_runtime_start(the_runtime) == 0 && tw_inspect_start(the_runtime, NULL) == 0);
-    need(tw_timers_new(&handles, the_runtime, &(struct tw_timers_options){.label = "session"}) == 0);
+    need(tw_timers_new(&handles, the_runtime, &(struct tw_set_options){.label = "session"}) == 0);
     tw_node_init(&far, on_timeout, NULL);
     tw_node_init(&idle, on_timeout, NULL);
     tw_node_init(&often, on_timeout, NULL);

@@ -14,7 +14,7 @@
     } while (0)
 
 static struct tw wheel;
-static struct tw_fires fires;
+static struct tw_fire_count fires;
 static struct tw_node once = TW_NODE(tw_count_fire, &fires), periodic;
 
 int main(void) {

@@ -243,7 +243,7 @@ static void play(const struct tw_runtime_options *options) {
     check(tw_runtime_new(&scene.rt, options));
     check(tw_workers_new(&scene.pool, scene.rt, &of_pool));
     check(tw_timers_new(&scene.timers, scene.rt, NULL));
-    check(tw_timers_new(&scene.worked_timers, scene.rt, &(struct tw_timers_options){.workers = scene.pool}));
+    check(tw_timers_new(&scene.worked_timers, scene.rt, &(struct tw_set_options){.workers = scene.pool}));
     check(tw_keyed_new(&scene.names, scene.rt, NULL));
     check(tw_runtime_start(scene.rt));
     for (int i = 0; i < arming_threads; i++)

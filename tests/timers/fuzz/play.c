@@ -376,7 +376,7 @@ static void make_set(unsigned set) {
         expect(tw_keyed_new(&game.table, game.rt, NULL) == 0);
     else
         expect(tw_timers_new(&game.sets[set], game.rt,
-                             &(struct tw_timers_options){.capacity = capacities[set]}) == 0);
+                             &(struct tw_set_options){.capacity = capacities[set]}) == 0);
     ++game.lives[set];
 }
 

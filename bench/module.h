@@ -70,7 +70,7 @@ struct Sample {
     double value;
 };
 
-// One run of one implementation. Workloads that are asked for together share one set-up: n
+// One run of one implementation. Workloads that one run names share one set-up: n
 // timers, armed.
 struct Task {
     std::vector<Workload> workloads;

@@ -13,7 +13,7 @@ OPTIONS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--n
 
 
 class ScriptError(Exception):
-    """What a script that was asked for a value threw."""
+    """The exception of a script that should have returned a value."""
 
 
 class Chromium:

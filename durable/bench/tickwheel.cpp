@@ -46,7 +46,7 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-// The library as the peers see it.
+// The library as the peers see one.
 class peer {
   public:
     explicit peer(const options &all) : options_(all) {
@@ -92,12 +92,12 @@ class peer {
   private:
     static tw_durable_answer on_fire(tw_durable_fire *fire, void *self) {
         const std::int64_t late = wall_now() - fire->due_ns;
-        auto &it = *static_cast<peer *>(self);
+        auto &one = *static_cast<peer *>(self);
         {
-            const std::lock_guard hold(it.mutex_);
-            it.late_ms_.push_back(static_cast<double>(late) / 1e6);
+            const std::lock_guard hold(one.mutex_);
+            one.late_ms_.push_back(static_cast<double>(late) / 1e6);
         }
-        ++it.fires_;
+        ++one.fires_;
         return TW_DURABLE_DONE;
     }
 
@@ -117,8 +117,8 @@ void print_head(const options &all) {
         TW_VERSION_MAJOR, TW_VERSION_MINOR, TW_VERSION_PATCH, all.workload);
 }
 
-// A batch each 100 ms. The jobs of a batch come due evenly over 100 ms.
-double put_at_pace(peer &it, const options &all) {
+// A batch every 100 ms. The jobs of a batch come due evenly over 100 ms.
+double put_at_pace(peer &one, const options &all) {
     const auto size = static_cast<std::size_t>(all.rate / 10);
     const std::int64_t begin = wall_now();
     std::int64_t slowest = 0;
@@ -130,7 +130,7 @@ double put_at_pace(peer &it, const options &all) {
             due[i] = at + static_cast<std::int64_t>(all.ahead * 1e9) +
                      static_cast<std::int64_t>(i) * 100 * TW_MILLISECOND / static_cast<std::int64_t>(size);
         const std::int64_t before = wall_now();
-        it.put(due, size);
+        one.put(due, size);
         slowest = std::max(slowest, wall_now() - before);
     }
     return static_cast<double>(slowest) / 1e6;
@@ -139,13 +139,13 @@ double put_at_pace(peer &it, const options &all) {
 // What has not run by then counts as late until then, as it does for the peers.
 void lateness(const options &all) {
     peer it(all);
-    it.start();
+    one.start();
     const double slowest_put = put_at_pace(it, all);
     const auto jobs = static_cast<std::size_t>(all.rate / 10) * static_cast<std::size_t>(all.seconds * 10);
     const auto begin = std::chrono::steady_clock::now();
-    while (it.fires() < jobs && seconds_since(begin) < all.ahead + all.patience)
+    while (one.fires() < jobs && seconds_since(begin) < all.ahead + all.patience)
         usleep(10000);
-    std::vector<double> late = it.late_ms();
+    std::vector<double> late = one.late_ms();
     const std::size_t ran = late.size();
     late.resize(std::max(jobs, ran), 1e3 * all.patience);
     std::sort(late.begin(), late.end());
@@ -156,20 +156,20 @@ void lateness(const options &all) {
                 slowest_put);
 }
 
-void put_all(peer &it, const options &all) {
+void put_all(peer &one, const options &all) {
     const auto jobs = static_cast<std::size_t>(all.jobs), batch = static_cast<std::size_t>(all.batch);
     for (std::size_t i = 0; i < jobs; i += batch)
-        it.put({}, std::min(batch, jobs - i));
+        one.put({}, std::min(batch, jobs - i));
 }
 
 // Returns how many are done when all are, or patience has ended.
-std::size_t run_all(peer &it, const options &all) {
+std::size_t run_all(peer &one, const options &all) {
     const auto begin = std::chrono::steady_clock::now();
     const auto jobs = static_cast<std::size_t>(all.jobs);
-    while (it.fires() < jobs && seconds_since(begin) < all.patience)
+    while (one.fires() < jobs && seconds_since(begin) < all.patience)
         usleep(2000);
     std::int64_t left;
-    while ((left = it.left()) > 0 && seconds_since(begin) < all.patience)
+    while ((left = one.left()) > 0 && seconds_since(begin) < all.patience)
         usleep(2000);
     return jobs - static_cast<std::size_t>(left);
 }
@@ -183,13 +183,13 @@ void throughput(const options &all) {
         put_all(it, all);
         puts = seconds_since(begin);
         begin = std::chrono::steady_clock::now();
-        it.start();
+        one.start();
         done = run_all(it, all);
         fires = seconds_since(begin);
     }
     {
         peer it(all);
-        it.start();
+        one.start();
         sleep(1);
         const auto begin = std::chrono::steady_clock::now();
         put_all(it, all);
@@ -229,7 +229,7 @@ void puts(const options &all) {
         const std::vector<std::int64_t> due(batch, wall_now() + 86400 * TW_SECOND);
         const auto begin = std::chrono::steady_clock::now();
         for (std::size_t i = 0; i < count; i += batch)
-            it.put(due, batch);
+            one.put(due, batch);
         return static_cast<double>(count) / seconds_since(begin);
     };
     const double single = per_second(2000, 1), batched = per_second(100000, 100);
@@ -256,8 +256,8 @@ options parse(int count, char **arguments) {
     all.address = arguments[1];
     all.workload = arguments[2];
     for (int i = 3; i < count; i += 2) {
-        const auto found = std::find_if(std::begin(numbers), std::end(numbers), [&](const auto &it) {
-            return std::strcmp(it.name, arguments[i]) == 0;
+        const auto found = std::find_if(std::begin(numbers), std::end(numbers), [&](const auto &number) {
+            return std::strcmp(number.name, arguments[i]) == 0;
         });
         if (found == std::end(numbers))
             die("unknown option");

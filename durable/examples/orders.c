@@ -35,10 +35,10 @@ static void must(int64_t result) {
 /* --- one of the processes ------------------------------------------------------------------ */
 
 static enum tw_durable_answer on_reminder(struct tw_durable_fire *fire, void *jobs) {
-    struct reminded it = {.order = (int)strtol(fire->key, NULL, 10),
-                          .late_ns = tw_durable_now(jobs) - fire->due_ns};
+    struct reminded reminder = {.order = (int)strtol(fire->key, NULL, 10),
+                                .late_ns = tw_durable_now(jobs) - fire->due_ns};
     nanosleep(&(struct timespec){.tv_nsec = 20 * TW_MILLISECOND}, NULL); /* sends a mail */
-    if (write(STDOUT_FILENO, &it, sizeof it) != sizeof it)
+    if (write(STDOUT_FILENO, &reminder, sizeof reminder) != sizeof reminder)
         return tw_durable_failed(fire, "nobody listens");
     return TW_DURABLE_DONE;
 }
@@ -89,12 +89,13 @@ static void put_orders(struct tw_durable *jobs) {
 static void listen(int times[ORDERS], int64_t *latest_ns) {
     const time_t end = time(NULL) + 1;
     struct pollfd ready = {.fd = from_them[0], .events = POLLIN};
-    struct reminded it;
+    struct reminded reminder;
     while (time(NULL) < end && poll(&ready, 1, 100) >= 0) {
-        if ((ready.revents & POLLIN) == 0 || read(from_them[0], &it, sizeof it) != sizeof it)
+        if ((ready.revents & POLLIN) == 0 ||
+            read(from_them[0], &reminder, sizeof reminder) != sizeof reminder)
             continue;
-        ++times[it.order];
-        *latest_ns = it.late_ns > *latest_ns ? it.late_ns : *latest_ns;
+        ++times[reminder.order];
+        *latest_ns = reminder.late_ns > *latest_ns ? reminder.late_ns : *latest_ns;
     }
 }
 

@@ -238,7 +238,7 @@ void check(const options &o) {
 options read_options(const std::vector<std::string> &words) {
     const sorted_words sorted = sort(words);
     if (sorted.others.empty())
-        throw bad_usage("what is to be done? Say list, count, get, put, remove, requeue or watch");
+        throw bad_usage("no verb: list, count, get, put, remove, requeue or watch");
     options o;
     o.what = verb_named(sorted.others[0]);
     set_names(o, sorted.others);

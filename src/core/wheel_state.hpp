@@ -48,6 +48,7 @@ inline bool names(const tw_node &node, const tw *w) {
 inline tw *wheel_of([[maybe_unused]] const tw_node &node) {
 #if TW_TICK_BITS != 32
     const std::uintptr_t wheel = __atomic_load_n(&node.wheel, __ATOMIC_RELAXED);
+    // NOLINTNEXTLINE(performance-no-int-to-ptr)
     return wheel == 0 ? nullptr : reinterpret_cast<tw *>(wheel - mark_of(node));
 #else
     return nullptr;

@@ -1,4 +1,4 @@
-/* P5: the n-th fire of a periodic timer is due at start + n * period, for ever. The caller
+/* P5: the n-th fire of a periodic timer is due at start + n * period, forever. The caller
  * chooses what happens to missed fires and can read how many there were. */
 #include "promise.h"
 #include "support/sanitized.h"

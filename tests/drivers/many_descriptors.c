@@ -74,7 +74,7 @@ TEST(thousands_of_descriptors_are_each_called_once_for_each_event) {
 
 TEST(thousands_of_descriptors_are_removed_while_they_are_called) {
     open_many(MOST, 1);
-    watch_all(EPOLLIN, note_event); /* readable for ever */
+    watch_all(EPOLLIN, note_event); /* readable forever */
     start();
     for (size_t i = 0; i < opened; ++i) {
         assert_int_equal(tw_runtime_unwatch(rt, fds[i]), 0);
@@ -148,7 +148,7 @@ static void arm_again(struct tw_node *node, UNUSED void *arg) {
     tw_runtime_after(rt, node, 0);
 }
 
-/* Begins anew with a runtime whose timer arms itself at each fire. With ticks of an hour it is
+/* Begins again, with a runtime whose timer arms itself at each fire. With ticks of an hour it is
  * always due, and never lies just ahead of the present. */
 static void keep_a_timer_due(uint32_t budget) {
     const struct tw_runtime_options options = {
@@ -172,7 +172,7 @@ TEST(timers_that_are_always_due_leave_room_for_descriptors) {
     close_all();
 }
 
-/* The thread has looked at it before, in vain. */
+/* The thread has looked at it before, and found nothing. */
 TEST(a_descriptor_that_becomes_ready_late_is_served_among_timers_that_are_always_due) {
     keep_a_timer_due(1);
     open_many(1, 0);

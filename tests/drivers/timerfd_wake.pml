@@ -153,7 +153,7 @@ proctype thread() {
     ended = true
 }
 
-/* A user's loop. In the end it sleeps for ever, with nothing armed. */
+/* A user's loop. In the end it sleeps forever, with nothing armed. */
 proctype loop() {
     byte read_at, next;
     bool was_woken;

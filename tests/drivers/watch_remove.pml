@@ -8,7 +8,7 @@
  *   - An event reaches the watch that it was fetched for, or none, even if the descriptor was closed and
  *     its number reused, with or without removing it first.
  *   - No event is delivered that was fetched before its watch was modified.
- *   - No removal waits for ever, and a callback does not wait for itself.
+ *   - No removal waits forever, and a callback does not wait for itself.
  *
  * The scene: descriptors 0 and 1 are watched. One thread closes 0 and opens another file,
  * which gets the same number, watches it and removes it. Another thread, and the callbacks,

@@ -49,6 +49,8 @@ formatting() {
     all_sources | xargs -0 clang-format --dry-run -Werror
 }
 
+prose() { sh tests/lint/prose.sh; }
+
 # without_counts COMMAND...: runs clang-tidy without its "123 warnings generated" lines.
 without_counts() { "$@" 2> >(grep -v 'generated\.$' >&2); }
 
@@ -198,6 +200,7 @@ header_sets() {
 }
 
 check "formatting (clang-format)" formatting
+check "prose" prose
 check "clang-tidy" tidy
 check "clang-tidy, tree" tidy_tree
 check "clang-tidy, boards" tidy_boards

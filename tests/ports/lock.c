@@ -1,4 +1,4 @@
-/* The Linux port's lock: it excludes, and no waiter sleeps for ever. */
+/* The Linux port's lock: it excludes, and no waiter sleeps forever. */
 #include <pthread.h>
 #include <sched.h>
 #include <sys/syscall.h>

@@ -2,7 +2,7 @@
  *
  * Claims
  *   - No two threads are inside at once.
- *   - No thread sleeps for ever: every interleaving lets all of them through.
+ *   - No thread sleeps forever: every interleaving lets all of them through.
  *
  * Simplifications
  *   - Spinning is left out: it only tries again, as the loop does. So are the waits of a millisecond, on

@@ -6,7 +6,7 @@
  *     or begins on another thread. After shutdown this holds even if other threads try to arm it.
  *   - So the node may be freed: the library does not access a freed node, whether a waiter or the node's
  *     own callback frees it.
- *   - No waiter sleeps for ever; a call inside a callback does not wait.
+ *   - No waiter sleeps forever; a call inside a callback does not wait.
  *
  * The scene: two threads and the callback of `neighbour` end `target`; the last of them to be
  * done with it frees it. Or none of them uses it, and its own callback frees it.

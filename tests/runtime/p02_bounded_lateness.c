@@ -8,7 +8,7 @@
 
 #include <tickwheel/observe.h>
 
-/* A driver that wraps the sleep driver and records what it was asked for. */
+/* A driver that wraps the sleep driver and records the waits that it is called with. */
 static const struct tw_driver *inner;
 static atomic_int_fast64_t asked; /* the latest deadline to sleep to */
 static atomic_uint wakes;

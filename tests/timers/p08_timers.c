@@ -25,7 +25,7 @@ void __wrap_tw_port_lock_observed(uint32_t *word) {
 
 enum { HUGE_PAGE = 2 << 20, CACHE_LINE = 64 };
 
-static size_t most_memory; /* that was asked for at once */
+static size_t most_memory; /* of one allocation */
 static size_t all_memory;  /* with what its alignment takes */
 static unsigned mappings;
 

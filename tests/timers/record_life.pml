@@ -10,7 +10,7 @@
  *   - Stop answers 1 if and only if it prevents a fire (P6), and so does a drain. Neither is followed by one.
  *     With a handle of the former record it does nothing to the record that now has the cell.
  *   - When a stop that waits, or a drain, returns, what it found is over; unless it is called from inside.
- *   - No thread waits for ever, and a record that nobody ends comes to its end as well.
+ *   - No thread waits forever, and a record that nobody ends comes to its end as well.
  *
  * The stage: one cell, and records with one deadline or with two: by a period, or by `next`. The other
  * content of the workers' queue is left to chance: it may be too full for a fire at any time, and its fires
@@ -62,7 +62,7 @@ inline unlock() {
     locked = false
 }
 
-/* A function of the user's begins that uses the record, and returns. */
+/* One of the user's functions begins to use the record, and returns. */
 inline enter() {
     in_use++;
     unlock()                            /* src/timers/record_life.hpp: "lock_.unlock();" */

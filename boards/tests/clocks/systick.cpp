@@ -100,7 +100,7 @@ void sleep_until(uint64_t deadline) {
     now();
 }
 
-// Runs to this many cycles from the begin of a tick, unless that has passed.
+// Runs to this many cycles from the start of a tick, unless that has passed.
 void run_to(uint64_t tick, int64_t offset) {
     const uint64_t to = begin_of(tick) + static_cast<uint64_t>(offset);
     if (to > cpu.cycle)

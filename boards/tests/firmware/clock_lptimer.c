@@ -24,7 +24,7 @@ static uint64_t tick_now(void) { return (watched() - begin) / PER_TICK; }
 
 static uint64_t begin_of_count(uint64_t watch) { return watch / LOW_POWER_DIVIDER * LOW_POWER_DIVIDER; }
 
-/* Learns from the begin of tick 1 when tick 0 began: with the count in which the clock was started. */
+/* Learns from the start of tick 1 when tick 0 began: with the count in which the clock was started. */
 static void start(void) {
     const uint64_t before = watched();
     EXPECT(tw_lptimer_start(&low_power_timer, COUNTS_PER_TICK) == 0);

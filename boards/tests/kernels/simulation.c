@@ -227,7 +227,7 @@ static void pass_time(bool may_leap) {
     tick();
 }
 
-/* Whatever can run goes first. What is to come may come at any tick. */
+/* Whatever can run goes first. Everything else may come at any tick. */
 static void idle(void) {
     for (;;) {
         unsigned list[THREADS];

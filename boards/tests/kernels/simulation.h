@@ -49,7 +49,7 @@ extern struct asked {
     unsigned locks;
     unsigned wakes, wakes_from_isr; /* the second: by calls that are for interrupts alone */
     unsigned sleeps;
-    int64_t last_sleep; /* ticks; INT64_MAX: for ever */
+    int64_t last_sleep; /* ticks; INT64_MAX: forever */
 } asked;
 
 #define EXPECT(condition) ((condition) ? (void)0 : expectation_failed(__FILE__, __LINE__, #condition))

@@ -115,13 +115,13 @@ struct database {
     void tell(const listener *self, std::int64_t ready, std::int64_t now);
 };
 
-// Jobs that are to be put. Only the making of them allocates.
+// The jobs of a put. Only the making of them allocates.
 class put_batch {
   public:
     put_batch(database &into, const tw_store_put *puts, std::size_t count, std::int64_t now);
 
-    // Puts them all, and holds what is to be held, if there is a holder. Returns when the first of those is
-    // ready that were put and are pending.
+    // Puts them all, and holds those that must be held, if there is a holder. Returns when the first of those
+    // is ready that were put and are pending.
     std::int64_t carry_out(tw_store_put *puts, bool keep, member *holder);
 
   private:

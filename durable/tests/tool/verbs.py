@@ -152,7 +152,7 @@ def shows_what_handlers_do(tool):
 
 
 def refuses_bad_usage(tool):
-    for reason, words in {"what is to be done": (), "no verb lst": ("lst",), "no option --what": ("list", "--what"),
+    for reason, words in {"no verb: list": (), "no verb lst": ("lst",), "no option --what": ("list", "--what"),
                           "takes a value": ("list", "--limit"), "takes no value": ("list", "--json=1"),
                           "--limit 0": ("list", "--limit", "0"), "--limit -1": ("list", "--limit=-1"),
                           "--limit 1x": ("list", "--limit", "1x"), "--state late": ("list", "--state", "late"),

@@ -220,7 +220,7 @@ TEST(replaces_what_a_dead_process_has_left_and_nothing_else) {
     close(left_over);
     assert_ok(tw_inspect_start(other, path));
     assert_int_equal(process_that_answers(), getpid());
-    assert_ok(tw_inspect_start(other, path)); /* anew */
+    assert_ok(tw_inspect_start(other, path)); /* again */
     assert_int_equal(process_that_answers(), getpid());
     assert_ok(tw_runtime_free(other));
 }

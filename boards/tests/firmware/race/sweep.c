@@ -48,7 +48,7 @@ void on_signal(void) { interruptibly(act); }
 static bool play(uint32_t counts) {
     has_begun = is_over = has_struck = false;
     running->open();
-    stopwatch_start(); /* anew each time: not every machine's stopwatch continues when it wraps */
+    stopwatch_start(); /* again each time: not every machine's stopwatch continues when it wraps */
     sent = stopwatch_read();
     alarm_start(counts);
     if (running->in_interrupt)

@@ -197,17 +197,17 @@ template <class F> struct durable_walk {
     std::exception_ptr thrown;
 
     static int visit(const tw_durable_entry *native, void *self) noexcept {
-        auto &it = *static_cast<durable_walk *>(self);
+        auto &walk = *static_cast<durable_walk *>(self);
         try {
             const durable_entry entry(*native);
             if constexpr (std::is_void_v<std::invoke_result_t<F &, const durable_entry &>>) {
-                std::invoke(it.each, entry);
+                std::invoke(walk.each, entry);
                 return 0;
             } else {
-                return std::invoke(it.each, entry) ? 0 : 1;
+                return std::invoke(walk.each, entry) ? 0 : 1;
             }
         } catch (...) {
-            it.thrown = std::current_exception();
+            walk.thrown = std::current_exception();
             return 1;
         }
     }

@@ -15,7 +15,7 @@ extern "C" {
 
 typedef int64_t k_ticks_t;
 typedef struct {
-    k_ticks_t ticks; /* -1: for ever */
+    k_ticks_t ticks; /* -1: forever */
     bool is_absolute;
 } k_timeout_t;
 

@@ -193,3 +193,58 @@ TEST(p14_the_door_refuses_a_node_as_tw_arm_at_does) {
     assert_int_equal(tw_core_arm_at(&wheel, &one.node, 3), -EPERM);
     assert_int_equal(tw_count(&wheel), 0);
 }
+
+/* For the runtime's `again`. */
+TEST(a_node_remembers_the_delay_that_it_was_armed_with) {
+    struct tw_node copy;
+    assert_int_equal(tw_core_arm_after(&wheel, &one.node, 3, 77), 0);
+    assert_int_equal(tw_core_arm_after(&wheel, &one.node, 5, 78), 0);
+    assert_int_equal(tw_core_copy(&wheel, &one.node, &copy), 0);
+    assert_int_equal(copy.part, TW_CORE_ONCE);
+    assert_int_equal(copy.period, 78);
+    assert_int_equal(tw_move(&wheel, &one.node, 6), 0); /* begins no grid */
+    advance(5);
+    assert_int_equal(one.fires, 0);
+    advance(6);
+    assert_int_equal(one.fires, 1); /* once, though it has a period */
+    assert_int_equal(tw_core_copy(&wheel, &one.node, &copy), 0);
+    assert_int_equal(copy.state, TW_IDLE);
+    assert_int_equal(copy.period, 78);
+    assert_int_equal(tw_core_arm_at(&wheel, &one.node, 9), 0);
+    assert_int_equal(tw_core_copy(&wheel, &one.node, &copy), 0);
+    assert_int_equal(copy.part, 0);
+    assert_int_equal(copy.period, 0);
+}
+
+TEST(p14_the_door_refuses_a_node_with_a_delay_or_to_copy_as_tw_arm_at_does) {
+    static struct tw elsewhere;
+    struct tw_node copy;
+    assert_int_equal(tw_init(&elsewhere, 0, 0), 0);
+    assert_int_equal(tw_core_arm_after(&wheel, NULL, 3, 1), -EINVAL);
+    assert_int_equal(tw_core_arm_after(&wheel, &(struct tw_node){0}, 3, 1), -EINVAL);
+    assert_int_equal(tw_core_arm_after(&wheel, &one.node, TW_NEVER, 1), -ERANGE);
+    assert_int_equal(tw_core_copy(&wheel, NULL, &copy), -EINVAL);
+    assert_int_equal(tw_core_copy(NULL, &one.node, &copy), -EINVAL);
+    assert_int_equal(tw_arm_at(&elsewhere, &one.node, 3), 0);
+    assert_int_equal(tw_core_copy(&wheel, &one.node, &copy), -EBUSY);
+    assert_int_equal(tw_core_arm_after(&wheel, &one.node, 3, 1), -EBUSY);
+    assert_int_equal(tw_retire(&elsewhere, &one.node), 1);
+    assert_int_equal(tw_core_arm_after(&wheel, &one.node, 3, 1), -EPERM);
+    assert_int_equal(tw_count(&wheel), 0);
+}
+
+/* The library's own, as the tests of walk.c use those of shapes. */
+TEST(the_library_walks_and_goes_back) {
+    struct tw_walk walk = {0};
+    assert_int_equal(tw_arm_at(&wheel, &one.node, 9), 0);
+    advance(5);
+    assert_int_equal(tw_set_back(&wheel, 2), 0);
+    assert_ptr_equal(tw_walk_next(&wheel, &walk), &one.node);
+    assert_int_equal(walk.was.expiry, 9);
+    assert_int_equal(tw_walk_end(&wheel, &walk), 0);
+    assert_ptr_equal(tw_first(&wheel, 1), &one.node);
+    assert_ptr_equal(tw_wheel_of(&one.node), &wheel);
+    struct tw_fire fire;
+    assert_int_equal(tw_take(&wheel, 9, &fire), 1);
+    assert_ptr_equal(fire.node, &one.node);
+}

@@ -241,3 +241,38 @@ TEST(p6_cancels_that_say_1_and_fires_add_up_to_what_was_armed) {
     assert_whole();
     free(many);
 }
+
+/* --- a node and its wheel ---------------------------------------------------------------- */
+
+#if !TW_SMALL && TW_TICK_BITS != 32
+static void ignore_fire(UNUSED struct tw_node *node, UNUSED void *arg) {}
+
+TEST(p6_a_node_names_the_wheel_that_it_was_armed_on) {
+    struct tw_node zeroed, node;
+    memset(&zeroed, 0, sizeof zeroed);
+    tw_node_init(&node, ignore_fire, NULL);
+    assert_null(tw_wheel_of(NULL));
+    assert_null(tw_wheel_of(&zeroed));
+    assert_null(tw_wheel_of(&node));
+    tw_arm_at(&wheel, &node, 5);
+    assert_ptr_equal(tw_wheel_of(&node), &wheel);
+    tw_cancel(&wheel, &node);
+    assert_ptr_equal(tw_wheel_of(&node), &wheel);
+}
+
+#if TW_RUNTIME
+TEST(p6_cancel_of_a_node_alone_finds_its_wheel) {
+    struct tw_node zeroed, node;
+    memset(&zeroed, 0, sizeof zeroed);
+    tw_node_init(&node, ignore_fire, NULL);
+    assert_int_equal(tw_cancel(NULL, &zeroed), 0);
+    assert_int_equal(tw_cancel(NULL, &node), 0);
+    assert_int_equal(tw_cancel(NULL, NULL), -EINVAL);
+    tw_arm_at(&wheel, &node, 5);
+    assert_int_equal(tw_cancel(NULL, &node), 1);
+    assert_int_equal(tw_cancel(NULL, &node), 0);
+    assert_int_equal(tw_count(&wheel), 0);
+    assert_whole();
+}
+#endif
+#endif

@@ -125,36 +125,3 @@ TEST_IF(!TW_SMALL, take_refuses_a_wheel_that_is_advanced_and_bad_arguments) {
     assert_int_equal(tw_pending(&wheel, &timer.node), 0);
     assert_int_equal(tw_cancel(&wheel, &timer.node), 0); /* it has fired */
 }
-
-/* --- a node and its wheel ---------------------------------------------------------------- */
-
-#if !TW_SMALL
-TEST(wheel_of_a_node_is_the_one_it_was_armed_on) {
-    struct tw_node zeroed, node;
-    memset(&zeroed, 0, sizeof zeroed);
-    tw_node_init(&node, take_inside, NULL);
-    assert_null(tw_wheel_of(NULL));
-    assert_null(tw_wheel_of(&zeroed));
-    assert_null(tw_wheel_of(&node));
-    tw_arm_at(&wheel, &node, 5);
-    assert_ptr_equal(tw_wheel_of(&node), &wheel);
-    tw_cancel(&wheel, &node);
-    assert_ptr_equal(tw_wheel_of(&node), &wheel);
-}
-
-#if TW_RUNTIME
-TEST(cancel_of_a_node_alone_finds_its_wheel) {
-    struct tw_node zeroed, node;
-    memset(&zeroed, 0, sizeof zeroed);
-    tw_node_init(&node, take_inside, NULL);
-    assert_int_equal(tw_cancel(NULL, &zeroed), 0);
-    assert_int_equal(tw_cancel(NULL, &node), 0);
-    assert_int_equal(tw_cancel(NULL, NULL), -EINVAL);
-    tw_arm_at(&wheel, &node, 5);
-    assert_int_equal(tw_cancel(NULL, &node), 1);
-    assert_int_equal(tw_cancel(NULL, &node), 0);
-    assert_int_equal(tw_count(&wheel), 0);
-    assert_whole();
-}
-#endif
-#endif

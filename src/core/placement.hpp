@@ -98,7 +98,7 @@ template <class Shape> struct placement : wheel_state {
 
     // Puts a node into the slot of its expiry, last among the nodes of its tick.
     void place(tw_node &node) { slots.put(node, slot_to_join(cursor + distance_to(node.expiry))); }
-    void take(tw_node &node) { slots.take(node); }
+    TW_INLINE_IF_FAST void take(tw_node &node) { slots.take(node); }
 
     // The slot of a level that opens when the cursor reaches t.
     unsigned slot_opened_by(unsigned level, tick t) const {

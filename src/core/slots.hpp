@@ -37,7 +37,7 @@ template <class Shape> struct slots_of {
     //
     // The neighbours of a random node are not in the cache. So this only writes to them: the processor waits
     // for reads, but not for writes. A walk that reaches them finds broken links.
-    void take(tw_node &node) {
+    TW_INLINE_IF_FAST void take(tw_node &node) {
         tw_link *const ring = node.link.next;
         const bool is_last = ring == node.link.prev;
         if (asserts || is_last)

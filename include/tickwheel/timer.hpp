@@ -102,8 +102,9 @@ enum class missed {
 };
 
 struct once_options {
-    std::chrono::nanoseconds slack{0};  // how much later it may fire, to share a wake-up with others
-    const char *label = nullptr;        // names the kind of timer, and outlives the runtime; see observe.h
+    std::chrono::nanoseconds slack{0};   // how much later it may fire, to share a wake-up with others
+    std::chrono::nanoseconds jitter{0};  // it fires later by a random part of this
+    const char *label = nullptr;         // names the kind of timer, and outlives the runtime; see observe.h
 };
 
 struct periodic_options {
@@ -118,19 +119,23 @@ struct periodic_options {
 namespace detail {
 
 template <class Rep, class Period>
-tw_when when_in(std::chrono::duration<Rep, Period> delay, std::chrono::nanoseconds slack = {}) {
+tw_when when_in(std::chrono::duration<Rep, Period> delay, std::chrono::nanoseconds slack = {},
+                std::chrono::nanoseconds jitter = {}) {
     tw_when when = {};
     when.due_ns = delay_in(delay);
     when.slack_ns = slack.count();
+    when.jitter_ns = jitter.count();
     return when;
 }
 
 template <class Clock, class Duration>
-tw_when when_at(std::chrono::time_point<Clock, Duration> moment, std::chrono::nanoseconds slack = {}) {
+tw_when when_at(std::chrono::time_point<Clock, Duration> moment, std::chrono::nanoseconds slack = {},
+                std::chrono::nanoseconds jitter = {}) {
     tw_when when = {};
     when.due_ns = reading_of(moment);
     when.absolute = 1;
     when.slack_ns = slack.count();
+    when.jitter_ns = jitter.count();
     return when;
 }
 
@@ -155,7 +160,7 @@ tw_when every(std::chrono::duration<Rep, Period> period, const periodic_options 
 // callbacks included.
 //
 // They throw std::system_error:
-//   invalid_argument  a delay or slack that is negative or not a number; a period shorter than
+//   invalid_argument  a delay, slack or jitter that is negative or not a number; a period shorter than
 //                     the tick; too many fires
 //   others            as tw_timer_start says: out of memory, capacity reached
 // and std::bad_alloc for a callable that does not fit inline, and whatever copying f throws. After
@@ -175,13 +180,13 @@ template <class Clock, class Node> class basic_timers {
     // Fires once, `delay` from now.
     template <class Rep, class Period, callback<delay_clock> F>
     timer after(std::chrono::duration<Rep, Period> delay, F f, once_options o = {}) {
-        return owned(start<delay_clock>(detail::when_in(delay, o.slack), std::move(f), o.label));
+        return owned(start<delay_clock>(detail::when_in(delay, o.slack, o.jitter), std::move(f), o.label));
     }
 
     // Fires once, when the clock reads `moment`; at once if that has passed.
     template <class Duration, callback<Clock> F>
     timer at(std::chrono::time_point<Clock, Duration> moment, F f, once_options o = {}) {
-        return owned(start<Clock>(detail::when_at(moment, o.slack), std::move(f), o.label));
+        return owned(start<Clock>(detail::when_at(moment, o.slack, o.jitter), std::move(f), o.label));
     }
 
     // Fires every `period`, without drift (P5).

@@ -398,11 +398,12 @@ TW_MUST_CHECK tw_tick tw_now(struct tw *w);
 TW_MUST_CHECK tw_tick tw_next(struct tw *w);
 
 #if TW_RUNTIME || TW_TREE
-/* Returns a node that fires first: no pending node is due before it. tw_next also counts the wake-ups that
- * look-ahead and postponed nodes need; a loop that sleeps until tw_expiry(w, tw_first(w, looks)) fires
- * something each time that it wakes. Examines at most `looks` nodes with the lock held; with TW_UNBOUNDED, at
- * most those of the first busy slot of each level. NULL if that is not enough, if nothing is pending, if a
- * tw_advance has left work, or for an invalid w. A tree always finds the node, with one look. */
+/* Returns a node that fires first: no pending node is due before it. tw_next also counts the wake-ups
+ * that look-ahead and postponed nodes need; a loop that sleeps until the tick of this node fires something
+ * each time that it wakes. Examines at most `looks` nodes with the lock held; with TW_UNBOUNDED, at most
+ * those of the first busy slot of each level. NULL does not mean that nothing is pending, only that there
+ * is no cheap answer: the looks were not enough, or a tw_advance has left work. Then ask tw_next. A tree
+ * always finds the node, with one look. */
 TW_MUST_CHECK struct tw_node *tw_first(struct tw *w, uint32_t looks);
 #endif
 

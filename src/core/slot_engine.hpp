@@ -232,9 +232,9 @@ template <class Shape> class slot_engine : public lowering<Shape> {
 
 #if TW_RUNTIME
     // A node that fires first. Null if nothing is pending, if the search for it needs more looks, or if an
-    // advance has left work.
+    // advance has left opened slots or a shift.
     tw_node *first(std::uint32_t looks) const {
-        if (is_shifting() || open_level != 0 || cursor != now)
+        if (is_shifting() || open_level != 0)
             return nullptr;
         search<Shape> fires(*this, looks, 0);
         fires.look_into(Shape::slot(0, here()), 0);

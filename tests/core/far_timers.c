@@ -205,6 +205,24 @@ TEST_IF(ROUND >= 256, p9_first_is_null_if_it_may_not_look_at_enough_nodes) { /* 
     for (size_t i = 0; i < 5; ++i) /* of a slot that is one tick, one node tells */
         arm(&crowd[i], 1);
     assert_ptr_equal(tw_first(&wheel, 1), &crowd[0].node);
+    assert_ptr_equal(tw_first(&wheel, 100), &crowd[0].node); /* of a tick, the one that fires first */
+}
+
+/* In the middle of a turn, too. */
+TEST_IF(!TW_SMALL, p9_first_is_the_next_one_to_take) {
+    uint64_t seed = 9;
+    struct tw_fire fire;
+    open_crowd(500);
+    for (size_t i = 0; i < crowd_size; ++i)
+        arm(&crowd[i], 1 + random_below(&seed, UINT64_C(1) << random_below(&seed, 12)));
+    for (size_t i = 0; i < crowd_size; ++i) {
+        const struct tw_node *const first = tw_first(&wheel, TW_UNBOUNDED);
+        assert_non_null(first);
+        const tw_tick tick = tw_expiry(&wheel, first);
+        assert_int_equal(tw_take(&wheel, 1 << 13, &fire), 1);
+        assert_int_equal(fire.due, tick);
+    }
+    assert_null(tw_first(&wheel, TW_UNBOUNDED));
 }
 
 TEST_IF(TW_VALIDATION, p14_first_is_null_if_nothing_is_pending_and_for_what_makes_no_sense) {

@@ -297,6 +297,8 @@ TEST(walk_hands_out_nodes_that_may_be_changed_and_can_end_early) {
     assert_int_equal(tw_walk_end(&wheel, &walk), 0);
     assert_null(tw_walk_next(&wheel, &walk));
     assert_int_equal(tw_walk_end(&wheel, &walk), 0);
+    memset(&walk, 0xff, sizeof walk); /* the wheel has nothing of it any more */
+    assert_whole();
     assert_int_equal(walk_through(&wheel, visit, NULL), NODES - NODES / 2);
     assert_whole();
 }

@@ -247,7 +247,7 @@ TEST(schedule_faults_are_named) {
     assert_refused("grace_ns is too long", [](tw_durable_job &it) { it.grace_ns = INT64_MAX; });
     assert_refused("there is no such time zone",
                    [](tw_durable_job &it) { it.cron = "@daily", it.zone = "Nowhere"; });
-    assert_refused("the cron expression never comes true",
+    assert_refused("the cron expression is never due",
                    [](tw_durable_job &it) { it.cron = "0 0 30 2 *"; });
     assert_refused("missed is none of the values it can have", [](tw_durable_job &it) {
         const unsigned value = 3;  // as C code could store it

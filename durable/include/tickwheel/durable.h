@@ -160,8 +160,9 @@ struct tw_durable_options {
     int64_t timeout_ns; /* longest wait for one answer of the database; 10 ms to 1 min, and with a runtime not
                            longer than the lease. 0: 5 s, or the lease if that is shorter */
     struct tw_workers *workers; /* run the handlers; NULL: a pool of its own */
-    unsigned threads;           /* how many handlers run at a time, at most 256; 0: 4. A pool of its own has
-                                   this many threads. With `workers`, handlers use at most this many of them */
+    unsigned threads;           /* how many handlers run at a time, at most 256; 0: 4. A pool of
+                                   its own has this many threads. With `workers`, handlers use at
+                                   most this many of them */
 
     int must_exist; /* not 0: neither the database nor its tables are created; it is an error if there are
                        none */

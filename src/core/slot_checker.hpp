@@ -44,7 +44,7 @@ template <class Shape> class slot_checker : private broken_invariants {
 
     void check_time() {
         expect(!before(w_.cursor, w_.origin), "the origin is not after the cursor", nullptr);
-        expect(w_.open_level != 0 || w_.cursor == w_.origin, "with no open slot, the origin is the cursor",
+        expect(w_.open_level != 0 || w_.cursor == w_.origin, "origin is cursor unless a slot is open",
                nullptr);
         expect(!before(w_.now, w_.cursor), "the cursor is not ahead of now", nullptr);
         expect(is_tick(w_.now), "now is a tick", nullptr);
@@ -87,8 +87,7 @@ template <class Shape> class slot_checker : private broken_invariants {
         if (logs_.exist())
             is_busy = logs_.check_slot(slot, opening) || is_busy;
 #endif
-        expect(w_.slots.busy.test(slot) == is_busy, "a slot's bit is set exactly if it holds timers",
-               nullptr);
+        expect(w_.slots.busy.test(slot) == is_busy, "a slot's bit says whether it holds timers", nullptr);
         expect(!is_busy || !is_quiet() || opening >= w_.quiet_until - w_.cursor,
                "no slot opens while the wheel is quiet", nullptr);
         return is_busy;

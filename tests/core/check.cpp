@@ -42,11 +42,9 @@ TEST(check_finds_a_wheel_whose_own_state_is_wrong) {
             {"the origin is not after the cursor", [] { inside().at().origin = 2; }},
             {"the cursor is not ahead of now", [] { inside().at().cursor = inside().at().origin = 2; }},
             {"now is a tick", [] { inside().at().now = never; }},
-            {"a slot's bit is set exactly if it holds timers",
-             [] { inside().slots().busy.clear(slot_of(0, 5)); }},
-            {"a slot's bit is set exactly if it holds timers",
-             [] { inside().slots().busy.set(slot_of(0, 77)); }},
-            {"with no open slot, the origin is the cursor", [] { inside().at().origin = 0; }},
+            {"a slot's bit says whether it holds timers", [] { inside().slots().busy.clear(slot_of(0, 5)); }},
+            {"a slot's bit says whether it holds timers", [] { inside().slots().busy.set(slot_of(0, 77)); }},
+            {"origin is cursor unless a slot is open", [] { inside().at().origin = 0; }},
             {"a quiet wheel has caught up",
              [] {
                  inside().at().now = 2;

@@ -112,7 +112,7 @@ FIXTURE(fresh, nullptr);
 TEST(record_check_finds_nothing_in_a_whole_wheel) { assert_int_equal(wheel->broken(), 0); }
 
 TEST(record_check_finds_counts_and_bits_that_are_wrong) {
-    const char *const bits = "a slot's bit is set exactly if it holds timers";
+    const char *const bits = "a slot's bit says whether it holds timers";
     const char *const entries = "entries is the number of entries";
     assert_names_each({
         {entries, [] { ++wheel->logs().entries; }},
@@ -344,7 +344,7 @@ TEST(record_check_finds_entries_that_the_queue_does_not_know) {
 
 TEST(record_check_finds_a_queue_without_the_bit_of_its_slot) {
     busy().clear(wheel->inside().cursor_slot());
-    assert_names("a slot's bit is set exactly if it holds timers");
+    assert_names("a slot's bit says whether it holds timers");
 }
 
 FIXTURE(fresh_sweep, nullptr);

@@ -31,7 +31,7 @@ int calendar::parse(const char *expression, const char *zone_name, calendar &out
         return error;
     }
     if (made.next(-1) == TW_NO_DEADLINE) {
-        why = "the cron expression never comes true";
+        why = "the cron expression is never due";
         return -EINVAL;
     }
     out = std::move(made);

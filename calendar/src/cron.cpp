@@ -214,7 +214,7 @@ int cron::parse(const char *text, cron &out, const char *&why) {
     constexpr std::int64_t all_dates =
         std::int64_t{40} * 366 * day;  // all that a date can be comes up in 40 years
     if (made.first(0, all_dates) == none)
-        return refuse(why, "the cron expression never comes true");
+        return refuse(why, "the cron expression is never due");
     out = made;
     return 0;
 }

@@ -134,7 +134,7 @@ TEST(cron_expressions_that_never_come_true_are_refused) {
         cron it;
         const char *why = nullptr;
         assert_int_equal(cron::parse(expression, it, why), -EINVAL);
-        assert_string_equal(why, "the cron expression never comes true");
+        assert_string_equal(why, "the cron expression is never due");
     }
 }
 
@@ -393,7 +393,7 @@ void assert_as_walked(const made_expression &it, const char *zone_name, std::int
     assert_int_equal(zone::load(zone_name, in), 0);
     const std::string text = it.text();
     if (calendar::parse(text.c_str(), zone_name, dates, why) != 0) {
-        assert_string_equal(why, "the cron expression never comes true");
+        assert_string_equal(why, "the cron expression is never due");
         return;
     }
     std::int64_t after = begin;

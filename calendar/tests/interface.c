@@ -69,7 +69,7 @@ TEST(calendar_faults_are_named) {
     assert_refused("60 * * * *", NULL, "the minutes of the cron expression are malformed");
     assert_refused("* * * * \xff", NULL, "the days of the week of the cron expression are malformed");
     assert_refused("@reboot", NULL, "the cron expression has an unknown name");
-    assert_refused("0 0 30 2 *", NULL, "the cron expression never comes true");
+    assert_refused("0 0 30 2 *", NULL, "the cron expression is never due");
     assert_refused("@daily", "", "there is no such time zone");
     assert_refused("@daily", "Nowhere/Land", "there is no such time zone");
     assert_refused("@daily", "../../etc/passwd", "there is no such time zone");

@@ -27,7 +27,8 @@ int check_schema(const char *schema) {
     const std::size_t size = strnlen(schema, 33);
     if (size == 0 || size > 32 || std::strspn(schema, "abcdefghijklmnopqrstuvwxyz0123456789_") != size ||
         (schema[0] >= '0' && schema[0] <= '9'))
-        return refuse(-EINVAL, "the schema has other characters than a-z, 0-9 and _, or more than 32");
+        return refuse(-EINVAL,
+                      "the schema has characters other than a-z, 0-9 and _, or more than 32 characters");
     return 0;
 }
 
@@ -37,7 +38,7 @@ int check_existing(const tw_durable_existing &existing) {
     std::memcpy(&number, &existing, sizeof number);
     return number <= TW_DURABLE_ADD
                ? 0
-               : refuse(-EINVAL, "`existing` is none of TW_DURABLE_REPLACE, TW_DURABLE_KEEP, TW_DURABLE_ADD");
+               : refuse(-EINVAL, "`existing` is not TW_DURABLE_REPLACE, TW_DURABLE_KEEP or TW_DURABLE_ADD");
 }
 
 int refuse_taken_name() { return refuse(-EEXIST, "there is a job of this name"); }

@@ -28,15 +28,15 @@ const char *meaning_of(int error) {
     case -EACCES:
         return "the database refuses this user";
     case -EROFS:
-        return "the database can only be read";
+        return "the database is read-only";
     case -ENOSPC:
-        return "the database has no room left";
+        return "the database has no space left";
     case -EBADMSG:
-        return "the database is damaged, or no database";
+        return "the database is damaged, or is not a database";
     case -EPROTO:
         return "the tables are not those of this release";
     case -EIO:
-        return "an error of the database";
+        return "a database error";
     default:
         return nullptr;
     }

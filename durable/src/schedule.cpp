@@ -30,9 +30,9 @@ const char *fault_of(const tw_durable_job &job) {
     if (!is_time(job.due_ns))
         return job.due_ns < 0 ? "due_ns is negative" : "due_ns is after the year 2200";
     if (job.cron != nullptr && job.period_ns != 0)
-        return "the job has a period and a cron expression";
+        return "the job has both a period and a cron expression";
     if (job.cron != nullptr && job.due_ns != 0)
-        return "the job has due_ns and a cron expression";
+        return "the job has both due_ns and a cron expression";
     if (job.cron == nullptr && job.zone != nullptr)
         return "the job has a time zone without a cron expression";
     if (job.period_ns != 0 && job.period_ns < shortest_period_ns)
@@ -40,7 +40,7 @@ const char *fault_of(const tw_durable_job &job) {
     if (!is_time(job.period_ns))
         return "period_ns is too long";
     if (missed > TW_DURABLE_SKIP)
-        return "missed is none of the values it can have";
+        return "missed is not a value of enum tw_durable_missed";
     if (!is_time(job.grace_ns))
         return job.grace_ns < 0 ? "grace_ns is negative" : "grace_ns is too long";
     return nullptr;

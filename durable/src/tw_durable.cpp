@@ -153,10 +153,8 @@ int complete_retries(const tw_durable_retries *given, tw_durable_retries &all) {
         all.backoff_max_ns = 3600 * TW_SECOND;
     if (all.backoff_ns < 0 || all.backoff_max_ns < all.backoff_ns ||
         all.backoff_max_ns > TW_STORE_TIME_MAX / 2 || all.attempts > INT32_MAX)
-        return refuse(
-            -EINVAL,
-            "the delays between tries are negative, or the first is longer than the longest, which is "
-            "1 h unless it is given");
+        return refuse(-EINVAL, "the delays between tries are negative, or the first is longer than the "
+                               "longest, whose default is 1 h");
     return 0;
 }
 
@@ -209,7 +207,7 @@ TW_API int tw_durable_register(tw_durable *durable, const char *kind, tw_durable
         if (const int error = complete_retries(retries, added.retries); error != 0)
             return error;
         if (durable->member->membership.handle(std::move(added)) != 0)
-            return refuse(-EEXIST, "this kind has a handler");
+            return refuse(-EEXIST, "this kind already has a handler");
         durable->member->membership_loop->ring();
         return 0;
     });

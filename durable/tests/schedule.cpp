@@ -237,9 +237,9 @@ TEST(schedule_faults_are_named) {
     assert_refused("period_ns is less than 1 ms", [](tw_durable_job &it) { it.period_ns = ms - 1; });
     assert_refused("period_ns is less than 1 ms", [](tw_durable_job &it) { it.period_ns = -1; });
     assert_refused("period_ns is too long", [](tw_durable_job &it) { it.period_ns = INT64_MAX; });
-    assert_refused("the job has a period and a cron expression",
+    assert_refused("the job has both a period and a cron expression",
                    [](tw_durable_job &it) { it.cron = "@daily", it.period_ns = second_ns; });
-    assert_refused("the job has due_ns and a cron expression",
+    assert_refused("the job has both due_ns and a cron expression",
                    [](tw_durable_job &it) { it.cron = "@daily", it.due_ns = 1; });
     assert_refused("the job has a time zone without a cron expression",
                    [](tw_durable_job &it) { it.zone = "UTC"; });
@@ -247,9 +247,8 @@ TEST(schedule_faults_are_named) {
     assert_refused("grace_ns is too long", [](tw_durable_job &it) { it.grace_ns = INT64_MAX; });
     assert_refused("there is no such time zone",
                    [](tw_durable_job &it) { it.cron = "@daily", it.zone = "Nowhere"; });
-    assert_refused("the cron expression never comes true",
-                   [](tw_durable_job &it) { it.cron = "0 0 30 2 *"; });
-    assert_refused("missed is none of the values it can have", [](tw_durable_job &it) {
+    assert_refused("the cron expression is never due", [](tw_durable_job &it) { it.cron = "0 0 30 2 *"; });
+    assert_refused("missed is not a value of enum tw_durable_missed", [](tw_durable_job &it) {
         const unsigned value = 3;  // as C code could store it
         std::memcpy(&it.missed, &value, sizeof value);
     });

@@ -17,36 +17,37 @@ const char help[] =
     "usage: tickwheel-jobs VERB [--database ADDRESS] [--schema NAME] ...\n"
     "Looks at the durable timers, called jobs, that programs keep in a database with tickwheel/durable.h.\n"
     "\n"
-    "  list [KIND]         lists jobs: what they are, when they are due, and how they fare\n"
-    "  count [KIND]        says how many there are\n"
+    "  list [KIND]         lists jobs: their names, due times and states\n"
+    "  count [KIND]        prints how many there are\n"
     "      --state STATE   only those that are pending, held, started or failed; may be given several times\n"
     "      --after KEY     list: only keys that sort after this one; with a KIND\n"
-    "      --limit N       list: at most so many (1000; no limit with --json)\n"
+    "      --limit N       list: at most this many (1000; no limit with --json)\n"
     "      --json          list, get: as JSON\n"
-    "  get KIND KEY        shows all of one job\n"
+    "  get KIND KEY        shows everything about one job\n"
     "  put KIND KEY        puts a job in the place of one of the same name; without a time it fires at once\n"
-    "      --in DURATION   due so much later: 250ms, 3min, 1h30min\n"
-    "      --at TIME       due then: 2026-12-24T18:00:00Z, 2026-12-24T19:00:00+01:00\n"
+    "      --in DURATION   due after this time: 250ms, 3min, 1h30min\n"
+    "      --at TIME       due at this time: 2026-12-24T18:00:00Z, 2026-12-24T19:00:00+01:00\n"
     "      --every DURATION   periodic; first due after one period, or as --in or --at say\n"
     "      --cron EXPRESSION  periodic: \"30 9 * * mon-fri\"\n"
     "      --zone ZONE     the time zone of the expression: Europe/Berlin (UTC)\n"
     "      --missed WHAT   of a periodic job, what happens to due times that were missed: coalesce, burst, "
     "skip\n"
-    "      --grace DURATION   those that have passed by less fire all the same (1s)\n"
+    "      --grace DURATION   due times that are late by less than this fire all the same (1s)\n"
     "      --payload TEXT, --payload-file FILE   what its handler receives; - is the standard input\n"
     "      --keep          changes nothing if there is a job of this name\n"
     "  remove KIND KEY     removes a job\n"
-    "  requeue [KIND [KEY]]   has failed jobs fire again, at once\n"
-    "  watch [KIND]        shows, each second, what is held, started and failed; q ends it\n"
-    "      --seconds S     between two looks (1)\n"
-    "      --once          prints it once, and ends\n"
+    "  requeue [KIND [KEY]]   makes failed jobs fire again, at once\n"
+    "  watch [KIND]        shows, every second, which jobs are held, started and failed; q quits\n"
+    "      --seconds S     time between two updates (1)\n"
+    "      --once          prints once and exits\n"
     "\n"
     "  --database ADDRESS  sqlite:PATH or postgresql://...; or the environment variable TICKWHEEL_DATABASE,\n"
     "                      which keeps a password out of the list of processes\n"
     "  --schema NAME       where the tables are (tickwheel)\n"
     "  --                  ends the options, for names that begin with -\n"
     "\n"
-    "Ends with 0; 1 if the database has failed; 2 if the command line is wrong; 3 if there is no such job.\n";
+    "Exit status: 0; 1 if the database has failed; 2 if the command line is wrong; 3 if there is no such "
+    "job.\n";
 
 namespace {
 
@@ -191,7 +192,7 @@ void set_names(options &o, const std::vector<std::string> &words) {
     if (names < rule.least)
         throw bad_usage(verb + " takes a kind and a key");
     if (names > rule.most)
-        throw bad_usage(verb + ": what is " + plain(words[rule.most + 1]) + "?");
+        throw bad_usage(verb + ": unexpected argument: " + plain(words[rule.most + 1]));
     if (names > 0)
         o.kind = words[1];
     if (names > 1)
@@ -230,7 +231,7 @@ void check(const options &o) {
     if (o.payload && o.payload_file)
         throw bad_usage("--payload or --payload-file, not both");
     if (!o.database)
-        throw bad_usage("which database? Say --database ADDRESS, or set TICKWHEEL_DATABASE");
+        throw bad_usage("no database is given: use --database ADDRESS, or set TICKWHEEL_DATABASE");
 }
 
 }  // namespace

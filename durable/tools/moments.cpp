@@ -78,7 +78,7 @@ class time_reader {
             return 0;
         const std::string_view digits = take(rest_, is_digit);
         if (digits.empty() || digits.size() > 9)
-            refuse("a second has one to nine digits behind the point");
+            refuse("a second has one to nine digits after the point");
         std::int64_t ns = 0;
         for (std::size_t i = 0; i < 9; ++i)
             ns = ns * 10 + (i < digits.size() ? digits[i] - '0' : 0);
@@ -97,7 +97,7 @@ class time_reader {
     }
     void end() {
         if (!rest_.empty())
-            refuse("there is more behind the time");
+            refuse("there is more text after the time");
     }
     [[noreturn]] void refuse(const char *why) { jobs::refuse(option_, text_, why); }
 

@@ -175,7 +175,7 @@ int put(const options &o) {
     const bool is_kept = result == -EEXIST;
     if (!is_kept)
         check(result);
-    std::puts(is_kept ? "kept the one that is there" : "put");
+    std::puts(is_kept ? "kept the existing job" : "put");
     return all_is_well;
 }
 

@@ -35,7 +35,7 @@ template <class F, class Clock>
 concept callback = std::move_constructible<F> &&
     (std::invocable<F &, const basic_event<Clock> &> || std::invocable<F &>);
 
-// Gets an exception that a callback has thrown, on the thread that ran it. Must not throw.
+// Receives an exception that a callback has thrown, on the thread that ran it. Must not throw.
 using exception_handler = std::function<void(std::exception_ptr)>;
 
 // The default handler: prints the exception to stderr.

@@ -87,7 +87,7 @@ template <class Rep, class Period> std::int64_t nanoseconds_in(std::chrono::dura
     if constexpr (std::is_floating_point_v<Rep>) {
         const auto ns = std::ceil(static_cast<long double>(length.count()) * unit::num / unit::den);
         if (std::isnan(ns))
-            refuse("the duration is no number");
+            refuse("the duration is not a number");
         constexpr long double end = 9223372036854775808.0L;
         return length.count() < 0 ? -1 : ns >= end ? TW_NO_DEADLINE : static_cast<std::int64_t>(ns);
     } else {

@@ -60,23 +60,24 @@ struct tw_driver {
     size_t state_size; /* bytes of zeroed state that each runtime allocates for it */
 
     /* Initialises the state, which is zeroed and aligned for any type. Returns 0, or a negative
-     * errno, having released all that it took. */
+     * errno after releasing everything that it took. */
     int (*open)(void *state, enum tw_clock clock);
 
     /* Releases all that `open` took. */
     void (*close)(void *state);
 
     /* Waits until a deadline, or until `wake` is called; a `wake` since the last wait counts. It
-     * may return early for no reason, and does not sleep if a deadline has passed. It must follow
-     * the wall clock if that is set during the wait. Returns 1 if it may have slept, 0 if not, or a
-     * negative errno if it cannot wait; the runtime then calls it again a millisecond later.
-     * NULL: the runtime has no thread; if `descriptor` is null too, time is virtual. */
+     * may return spuriously, and does not sleep if a deadline has passed. If the wall clock is set
+     * during the wait, it must follow that clock. Returns 1 if it may have slept, 0 if not, or a
+     * negative errno if it cannot wait; the runtime then calls it again a millisecond later. NULL:
+     * the runtime has no thread; if `descriptor` is null too, time is virtual. */
     int (*wait_until)(void *state, const struct tw_deadlines *until);
 
-    /* Ends the running wait, or the next one if none is running. Called by any thread, inside
-     * functions that arm, so it must not block and must preserve errno. Several calls during one wait count
-     * as one. The runtime calls `wake` once for a sleep, and more often only if several threads arm at the
-     * same moment, or one arms while the firing thread enters or leaves its sleep. */
+    /* Ends the running wait, or the next one if none is running. Called by any thread, from within
+     * functions that arm, so it must not block and must preserve errno. Several calls during one
+     * wait count as one. The runtime calls `wake` once for a sleep, and more often only if several
+     * threads arm at the same moment, or one arms while the firing thread enters or leaves its
+     * sleep. */
     void (*wake)(void *state);
 
     /* Adds, changes or removes a watched descriptor. `wait_until` calls fn(fd, events, arg) when it
@@ -88,10 +89,10 @@ struct tw_driver {
 
     /* For event loops of the program. `descriptor` returns a descriptor that becomes readable at the
      * deadlines given to `program`, and on `wake`. A wake keeps the descriptor readable, whatever
-     * deadlines are programmed after it, until `program` is called with a null `until`: that says that
-     * the runtime is being dispatched, which settles all wakes so far; it is programmed again after
-     * that. Both return a negative errno on error; `program` returns 0 on success. Both NULL: there is no
-     * descriptor. */
+     * deadlines are programmed after it, until `program` is called with a null `until`. The null
+     * says that the runtime is being dispatched, which settles all wakes so far; the runtime
+     * programs the descriptor again after that. Both return a negative errno on error; `program`
+     * returns 0 on success. Both NULL: there is no descriptor. */
     int (*descriptor)(void *state);
     int (*program)(void *state, const struct tw_deadlines *until);
 };

@@ -1,5 +1,5 @@
-/* tickwheel/fires.h - timers for programs that look now and then instead of being called: a node whose
- * callback counts its fires, and a call that tells how many there were since the last look.
+/* tickwheel/fires.h - timers for programs that poll: a node whose callback counts its fires, and a
+ * function that returns how many there were since the last poll.
  *
  *     static struct tw_fire_count blinks;
  *     static struct tw_node blink = TW_NODE(tw_count_fire, &blinks);
@@ -7,9 +7,9 @@
  *     if (tw_fired(&blinks) != 0)
  *         led_toggle();
  *
- * Any number of nodes may count in one tw_fire_count, if they are nodes of one wheel, whose callbacks run one
- * after the other; work items, which run on worker threads, may not. One thread or interrupt looks; it may be
- * another one than advances the wheel. No lock is taken. */
+ * Any number of nodes of one wheel may share a tw_fire_count, because their callbacks run one after
+ * the other. Work items may not, because they run on worker threads. One thread or interrupt polls;
+ * it need not be the one that advances the wheel. No lock is taken. */
 #ifndef TICKWHEEL_FIRES_H
 #define TICKWHEEL_FIRES_H
 
@@ -19,10 +19,10 @@
 extern "C" {
 #endif
 
-/* Fires that were counted, and how many of them the last look saw. All zero at first. */
+/* Fires that were counted, and how many of them the last poll saw. All zeroes at first. */
 struct tw_fire_count {
-    uint32_t counted; /* written by the callback alone */
-    uint32_t seen;    /* written by the look alone */
+    uint32_t counted; /* written only by the callback */
+    uint32_t seen;    /* written only by tw_fired */
 };
 
 /* A callback for any `node`: counts the fire in its argument, the struct tw_fire_count `fires`. Fires that a
@@ -37,8 +37,8 @@ static inline void tw_count_fire(struct tw_node *node, void *fires) {
 #endif
 }
 
-/* Returns how many fires were counted since the last look; at most UINT32_MAX, after which the count starts
- * again at 0. */
+/* Returns how many fires were counted since the last poll; at most UINT32_MAX, after which the
+ * count starts again at 0. */
 static inline uint32_t tw_fired(struct tw_fire_count *fires) {
 #ifdef __GNUC__
     const uint32_t counted = __atomic_load_n(&fires->counted, __ATOMIC_ACQUIRE);

@@ -1,4 +1,4 @@
-/* tickwheel/inspect.h - a running program that can be looked at from outside (Linux).
+/* tickwheel/inspect.h - lets other processes watch what a runtime does (Linux).
  *
  *     tw_inspect_start(rt, NULL);
  *
@@ -10,10 +10,11 @@
  * of address space and at most four clients at a time, drops those that are slow, and spends at most a
  * tenth of its time on answers. Timers do not wait for it.
  *
- * The socket is that of its owner: other users are refused, except root, who could look at the process
- * anyway. Off unless a program calls this.
+ * The socket belongs to the user of the process. Other users are refused, except root, who could
+ * inspect the process anyway. None of this runs unless a program calls tw_inspect_start.
  *
- * Conventions are those of runtime.h. Every function may be called from any thread but a callback's.
+ * Conventions are those of runtime.h. Every function may be called from any thread, but not from a
+ * callback.
  */
 #ifndef TICKWHEEL_INSPECT_H
 #define TICKWHEEL_INSPECT_H
@@ -24,15 +25,15 @@
 extern "C" {
 #endif
 
-/* Lets the runtime be looked at. If it is already, moves its socket to the new path; a call that is refused
- * leaves it where it was. `path`: an absolute path for the socket; null: where tickwheel-top looks, in the
- * folder $XDG_RUNTIME_DIR/tickwheel, or /tmp/tickwheel-UID if that is not set. Replaces a socket that a dead
- * process has left there. It ends with tw_runtime_free, and in the child of a fork.
- * Returns 0.
+/* Opens the runtime to tickwheel-top. If it is open already, moves its socket to the new path; a
+ * call that fails leaves the socket where it was. `path`: an absolute path for the socket; null:
+ * where tickwheel-top looks, in the folder $XDG_RUNTIME_DIR/tickwheel, or /tmp/tickwheel-UID if
+ * that is not set. Replaces a socket that a dead process has left there. The runtime stays open
+ * until tw_runtime_free; in the child of a fork it is closed. Returns 0.
  *   -EINVAL      also: the path is not absolute, or is longer than 107 bytes
- *   -EADDRINUSE  there is something at the path, and it is no socket that a dead process has left
+ *   -EADDRINUSE  the path is taken, by something other than a socket that a dead process has left
  *   -EPERM       the folder belongs to another user, or lets others in
- *   -ENOTDIR     what should be the folder is something else, such as a link
+ *   -ENOTDIR     there is something other than a folder in the folder's place, such as a link
  *   -ENAMETOOLONG  the folder's name leaves no room for that of a socket
  *   -ENOMEM
  *   -EBUSY       called from a callback of the runtime

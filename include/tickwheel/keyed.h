@@ -1,4 +1,4 @@
-/* tickwheel/keyed.h - timers that the library keeps, known by keys of your own.
+/* tickwheel/keyed.h - timers that the library keeps, known by your own keys.
  *
  *     struct tw_keyed *orders;
  *     struct tw_task cancel_order = {.fn = on_unpaid, .arg = order};
@@ -12,8 +12,8 @@
  * hashed with a secret of each table, so that an attacker cannot choose keys that collide.
  *
  * Conventions are those of runtime.h, and:
- *   Arguments  `keyed` is the table, and `key` that of the timer that the call is about. `options`
- *              may be null.
+ *   Arguments  `keyed` is the table, and `key` the key of the timer that the call is about.
+ *              `options` may be null.
  *   Keys       Strings of up to TW_KEY_MAX bytes, which may have any value; or numbers. A number
  *              never equals a string. The table copies keys.
  *   Timers     A timer exists from when it is set until it is cancelled or replaced, or its last
@@ -23,9 +23,9 @@
  *              16 bytes; without one, tw_keyed_set, tw_keyed_after and tw_keyed_every do as the
  *              number of timers grows.
  *   Memory     Grows with the highest number of timers at any time, by 180 to 200 bytes (64 more with
- *              workers) and the `storage` for each. That of a table that is freed is used for later
- *              tables of its runtime, and released with that; that of strings longer than 16 bytes
- *              when their timers end.
+ *              workers) and the `storage` for each. The memory of a freed table is used for later
+ *              tables of its runtime, and released with the runtime; the memory of strings longer
+ *              than 16 bytes is released when their timers end.
  *   Threads    Every function may be called from any thread, callbacks included, unless it says
  *              otherwise.
  */
@@ -53,8 +53,8 @@ struct tw_key {
     int is_number;
 };
 
-/* Returns a key from the string of `size` bytes at `bytes`, which may have any value. They must stay
- * where they are until the call that gets the key has returned. */
+/* Returns a key from the string of `size` bytes at `bytes`, which may have any value. The bytes
+ * must stay valid until the call that gets the key has returned. */
 TW_MUST_CHECK static inline struct tw_key tw_key_bytes(const void *bytes, size_t size) {
     struct tw_key key;
     key.bytes = bytes;
@@ -101,10 +101,10 @@ TW_MUST_CHECK int tw_keyed_new(struct tw_keyed **keyed, struct tw_runtime *rt,
  *   -ECHILD  also: a `drop` has forked and this is the child, where the table is not freed yet */
 int tw_keyed_free(struct tw_keyed *keyed);
 
-/* Sets a timer under a key: it does `task` at the times that `when` says. A timer that was there is
- * cancelled, as by tw_keyed_cancel. A callback of that timer that is running on a worker goes on, and may
- * overlap with the new timer's; call tw_keyed_cancel_wait first to prevent that. On error a former timer
- * stays. Returns 0.
+/* Sets a timer under a key: it does `task` at the times that `when` says. A timer that is already
+ * there is cancelled, as by tw_keyed_cancel. A callback of that timer that is running on a worker
+ * goes on, and may overlap with the new timer's; call tw_keyed_cancel_wait first to prevent that.
+ * On error the former timer stays. Returns 0.
  *   -EINVAL  also: an invalid key (a null string, or longer than TW_KEY_MAX); `when` is out of range
  *            (see tw_runtime_arm); the task has no function; arg_size exceeds the storage; both
  *            `next` and a period; neither `when` nor `next`
@@ -136,16 +136,16 @@ TW_MUST_CHECK int tw_keyed_every(struct tw_keyed *keyed, struct tw_key key, int6
                                  enum tw_missed missed, tw_task_callback *fn, void *arg);
 
 /* Moves a timer: it is now due `delay_ns` from now, which may be earlier or later than before. The
- * grid of a periodic timer shifts along. A timer with an absolute deadline on the wall clock keeps following
- * that clock. Returns 0.
+ * grid of a periodic timer shifts with it. A timer with an absolute deadline on the wall clock
+ * keeps following that clock. Returns 0.
  *   -ENOENT  see Conventions
  *   -EBUSY   its last fire has begun or waits for a worker, so it cannot be moved any more; or
  *            `next` has not yet returned the next deadline */
 int tw_keyed_move(struct tw_keyed *keyed, struct tw_key key, int64_t delay_ns);
 
-/* Starts a timer's delay again: moves it by the delay that it was last set or moved with, without
- * slack; a periodic timer is now due one period from now. Returns 0.
- *   -EINVAL  also: the timer has no delay. It was set with an absolute deadline, or `next` has
+/* Restarts a timer's delay: moves the timer by the delay that it was last set or moved with,
+ * without slack; a periodic timer is now due one period from now. Returns 0.
+ *   -EINVAL  also: the timer has no delay: it was set with an absolute deadline, or `next` has
  *            returned its deadline, and it has not been moved since
  *   -ENOENT  see Conventions
  *   -EBUSY   its last fire has begun or waits for a worker, so it cannot be moved any more; or
@@ -165,14 +165,15 @@ int tw_keyed_cancel(struct tw_keyed *keyed, struct tw_key key);
  *   -ENOENT  see Conventions */
 int tw_keyed_cancel_wait(struct tw_keyed *keyed, struct tw_key key);
 
-/* Fills in *entry, which may be null, with what there is to know of a timer, and returns 0; entry->key is
- * null. Another thread may end the timer at any time: the argument is only valid as long as the program sees
- * to that, or in a visit.
+/* Describes a timer in *entry, which may be null, and returns 0; entry->key is null. Another thread
+ * may end the timer at any time, so entry->arg is valid only during a visit, or if the program
+ * keeps it valid.
  *   -ENOENT  see Conventions */
 TW_MUST_CHECK int tw_keyed_get(struct tw_keyed *keyed, struct tw_key key, struct tw_entry *entry);
 
-/* Calls visit(entry, arg) on the timer under a key, to use or change the timer's argument: that is not
- * dropped before `visit` has returned, whoever ends the timer meanwhile. Returns what `visit` has returned.
+/* Calls visit(entry, arg) on the timer under a key, to use or change the timer's argument. The
+ * argument is not dropped before `visit` has returned, even if another thread ends the timer
+ * meanwhile. Returns the result of `visit`.
  *   -EINVAL  also: visit is null
  *   -ENOENT  see Conventions
  *   -ECHILD  also: `visit` has forked and this is the child */
@@ -183,8 +184,9 @@ int tw_keyed_visit(struct tw_keyed *keyed, struct tw_key key, tw_visitor *visit,
 TW_MUST_CHECK size_t tw_keyed_count(struct tw_keyed *keyed);
 
 /* Walks the table: calls visit(entry, arg) on every timer that exists when the walk comes to it, in any
- * order, as tw_timers_each of timers.h does. To give each key a new deadline use tw_keyed_move: one that is
- * set again may be visited again. Returns 0, or what `visit` has returned last.
+ * order, as tw_timers_each of timers.h does. To give every key a new deadline, use tw_keyed_move: a
+ * timer that is set again may be visited again. Returns 0, or the result with which `visit` ended
+ * the walk.
  *   -EINVAL  also: visit is null
  *   -ECHILD  also: `visit` has forked and this is the child */
 int tw_keyed_each(struct tw_keyed *keyed, tw_visitor *visit, void *arg);

@@ -6,16 +6,17 @@
  *
  * A runtime measures every fire: how long its callback ran, how late it began, and why. This is always
  * on. Callbacks of less than a microsecond or so that follow each other at once are timed together, and count
- * as equally long. So what is counted of a callback may be off by half a microsecond, and its lateness by
- * two; and if one of them is slow, those before it count as late by it, too: 31 at most. On virtual time
- * callbacks are counted but not timed.
+ * as equally long. So the measured time of a callback may be off by half a microsecond, and its
+ * lateness by two. If one of them is slow, those before it, 31 at most, count as late by that much,
+ * too. On virtual time callbacks are counted but not timed.
  *
  * Conventions are those of runtime.h, and:
  *   Labels     Texts that name kinds of timers, such as "idle timeout". The library keeps the pointer,
- *              so a text must outlive the runtime; string literals do. A runtime tells 62 labels
- *              apart, and counts the timers of further ones together, as "(other labels)".
- *   Counters   Count from when the runtime was made and never go down. Each is exact; but they are read
- *              while timers fire, so those that are read together may differ by the fires of that moment.
+ *              so a text must outlive the runtime; string literals do. A runtime distinguishes 62
+ *              labels, and counts the timers of all further labels together, as "(other labels)".
+ *   Counters   Count from when the runtime was made and never go down. Each counter is exact, but
+ *              timers fire while counters are read, so counters that are read together may differ
+ *              by the fires of that moment.
  *   Threads    Every function may be called from any thread, callbacks included, unless it says
  *              otherwise.
  */
@@ -34,7 +35,7 @@ extern "C" {
 
 /* --- labels ------------------------------------------------------------------------ */
 
-/* Gives an idle node a label, which stays with it until tw_node_init. `label` null takes it away. (A
+/* Gives an idle node a label, which stays with it until tw_node_init. A null `label` removes it. (A
  * timer of timers.h or keyed.h has the label of its task, or else of its set's options.) Returns 0.
  *   -EBUSY   the node is pending */
 int tw_runtime_label(struct tw_runtime *rt, struct tw_node *node, const char *label);
@@ -45,38 +46,39 @@ struct tw_label_counts {
     uint64_t fires;          /* fires that have begun, or were passed on to workers */
     uint64_t cancels;        /* fires that calls have prevented */
     uint64_t overruns;       /* further fires that were missed, as in tw_runtime_overruns */
-    int64_t callback_sum_ns; /* how long their callbacks ran, all together */
-    int64_t callback_max_ns; /* and the longest of them */
+    int64_t callback_sum_ns; /* how long their callbacks ran in total */
+    int64_t callback_max_ns; /* how long the longest of them ran */
 };
 
-/* Fills in counts[0] for timers without a label and one more for each label, `room` at most. Returns
- * how many there are, which may be more than `room`; `counts` may be null if that is 0. */
+/* Fills in counts[0] for timers without a label and one more element for each label, at most `room`
+ * in all. Returns how many there are, which may be more than `room`; `counts` may be null if `room`
+ * is 0. */
 TW_MUST_CHECK int tw_runtime_labels(struct tw_runtime *rt, struct tw_label_counts *counts, size_t room);
 
 /* --- how long, how late -------------------------------------------------------------- */
 
 #define TW_BUCKETS 56
 
-/* Durations by their size. Bucket 0 counts those below 512 ns; each further limit is 1.5 or 1.33 times
- * the one before: 768 ns, 1024 ns, 1.5 us ... 69 s. The last bucket has no limit. */
+/* Counts of durations by length. Bucket 0 counts those below 512 ns; each further limit is 1.5 or
+ * 1.33 times the one before: 768 ns, 1024 ns, 1.5 us ... 69 s. The last bucket has no limit. */
 struct tw_histogram {
     uint64_t counts[TW_BUCKETS];
     int64_t sum_ns, max_ns;
 };
 
-/* Returns the limit of a bucket in nanoseconds, the least duration that is too long for it; INT64_MAX
- * for the last bucket and those that there are not. */
+/* Returns the limit of a bucket in nanoseconds, the least duration that is too long for it;
+ * INT64_MAX for the last bucket, and for a `bucket` that does not exist. */
 TW_MUST_CHECK int64_t tw_bucket_limit(unsigned bucket);
 
 /* Returns the duration that `share` of those in the histogram do not exceed, 0.99 for the 99th
  * percentile: the limit of its bucket, or the longest of all if that is less. 0 if there are none. */
 TW_MUST_CHECK int64_t tw_histogram_share(const struct tw_histogram *histogram, double share);
 
-/* Why a fire was late. If several things came together, the one that took longest; TW_LATE_BUDGET goes
- * before the others. */
+/* Why a fire was late. If there were several causes, this is the one that took longest, except that
+ * TW_LATE_BUDGET takes precedence. */
 enum tw_late_cause {
     TW_LATE_WAKING,    /* the system woke the thread late; or the program did not drive the runtime */
-    TW_LATE_CALLBACKS, /* callbacks before it took their time */
+    TW_LATE_CALLBACKS, /* callbacks before it took that long */
     TW_LATE_BUDGET     /* the budget of a turn was used up while it was due */
 };
 #define TW_LATE_CAUSES 3
@@ -85,8 +87,8 @@ enum tw_late_cause {
  * it. On virtual time only `wakes` and `clock_sets` are counted. */
 struct tw_stats {
     uint64_t wakeups; /* times that the thread woke up after it may have slept, or dispatched */
-    uint64_t wakes;   /* times that a call woke the thread, for an earlier deadline or to stop; calls
-                         that found it woken already do not count */
+    uint64_t wakes;   /* times that a call woke the thread, for an earlier deadline or to stop;
+                         calls that found it already awake do not count */
 
     /* Wake-ups at a deadline that was still in the future when the thread went to sleep, and how
      * late the thread was running again: the system's latency, and with tw_runtime_dispatch that
@@ -115,31 +117,33 @@ int tw_runtime_stats(struct tw_runtime *rt, struct tw_stats *stats);
 
 /* Calls visit(entry, arg) for the timers that are pending, in no particular order, until it returns
  * something other than 0. No lock is held for longer than it takes to copy one timer, and nothing is
- * allocated. A timer that is pending throughout, and that no call arms or moves, is visited once; a node
- * twice if the wheel has lowered it meanwhile, and perhaps not at all if it is periodic and has fired, or an
- * earlier tw_runtime_postpone has taken effect meanwhile. A node may have been cancelled and freed when its
- * visit begins: unless your program prevents that, entry->node is an address to compare. `visit` may free the
- * runtime, which ends the walk. Returns 0, or what `visit` has returned last.
+ * allocated. A timer that is pending throughout, and that no call arms or moves, is visited once.
+ * There are two exceptions for nodes: a node is visited twice if the wheel lowers it during the
+ * walk, and may be missed if it is periodic and fires during the walk, or if an earlier
+ * tw_runtime_postpone takes effect during the walk. A node may have been cancelled and freed when
+ * its visit begins: unless your program prevents that, entry->node is an address to compare.
+ * `visit` may free the runtime, which ends the walk. Returns 0, or the result with which `visit`
+ * ended the walk.
  *   -EINVAL  also: visit is null
  *   -ECHILD  also: `visit` has forked and this is the child, where it is not called again */
 int tw_runtime_each(struct tw_runtime *rt, tw_visitor *visit, void *arg);
 
-/* Receives a piece of text, which no null byte ends. */
+/* Receives a piece of text, which does not end with a null byte. */
 typedef void tw_text(const char *text, size_t size, void *arg);
 
-/* Writes what there is to know about a runtime, for people to read, by calls of write(text, size, arg):
- * its clock and driver, counters, labels, histograms, and up to `timers` pending timers, in no order. The
- * form may change. Returns 0. */
+/* Writes a description of a runtime for people to read, by calls of write(text, size, arg): its
+ * clock and driver, counters, labels, histograms, and up to `timers` pending timers, in no
+ * particular order. The format may change. Returns 0. */
 int tw_runtime_dump(struct tw_runtime *rt, size_t timers, tw_text *write, void *arg);
 
-/* Writes all counters in the text format of Prometheus, for an endpoint of the program's own, by calls of
- * write(text, size, arg). `name`, unless null, is the value of the label "runtime", for programs with
- * several runtimes. Returns 0. */
+/* Writes all counters in the text format of Prometheus, for the program's own endpoint, by calls of
+ * write(text, size, arg). `name`, unless null, is the value of the label "runtime", for programs
+ * with several runtimes. Returns 0. */
 int tw_runtime_metrics(struct tw_runtime *rt, const char *name, tw_text *write, void *arg);
 
 /* --- what is slow -------------------------------------------------------------------- */
 
-/* A callback that has been running for longer than the limit, and may run still. */
+/* A callback that has been running for longer than the limit, and may still be running. */
 struct tw_slow_callback {
     const char *label;          /* null: none */
     const struct tw_node *node; /* an address to compare; null for a timer of timers.h or keyed.h */
@@ -152,11 +156,11 @@ struct tw_slow_callback {
 
 typedef void tw_slow_report(const struct tw_slow_callback *slow, void *arg);
 
-/* Has report(slow, arg) called, once for each callback that runs for longer than limit_ns, while it is
- * still running. It is called on a thread of its own, some quarter of the limit late; that thread sleeps
- * while the runtime does. `report` must not call functions that start or end anything on this runtime,
- * or wait for callbacks. `report` null ends it, and returns when no call of it is running; freeing the
- * runtime does so too. Returns 0.
+/* Calls report(slow, arg) once for each callback that runs for longer than limit_ns, while that
+ * callback is still running. The calls come from a separate thread, about a quarter of the limit
+ * late; that thread sleeps while the runtime does. `report` must not call functions that start or
+ * end anything on this runtime, or wait for callbacks. A null `report` ends the reports, and the
+ * function then returns when no report is running; freeing the runtime ends them, too. Returns 0.
  *   -EINVAL  also: limit_ns is less than TW_MILLISECOND
  *   -EBUSY   called from a callback of the runtime, or from `report`
  *   -ENOMEM, -EAGAIN  from the system: no thread */

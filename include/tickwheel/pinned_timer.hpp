@@ -80,14 +80,15 @@ template <class F, class Of = runtime> class pinned_timer {
         return was_pending(tw_runtime_move(home_->rt, node(), detail::delay_in(delay)));
     }
 
-    // Starts the timer's delay again, as after() was last given it, also in its own callback; a pending
-    // periodic timer is due one period from now. Throws std::system_error (invalid_argument) for a timer
-    // without a delay, (no_such_file_or_directory) for a periodic one that is not pending.
+    // Restarts the delay that after() was last given; the timer's own callback may call this, too.
+    // A pending periodic timer is due one period from now. Throws std::system_error
+    // (invalid_argument) for a timer without a delay, (no_such_file_or_directory) for a periodic
+    // one that is not pending.
     void again() { detail::check(tw_runtime_again(home_->rt, node())); }
 
-    // The same for a later deadline, at a lower cost; made for timers that are postponed over and
-    // over. A timer that is due later already stays as it is. Refused, by an exception, for a timer
-    // that at() has armed on the wall clock.
+    // Like move(), for a later deadline and at a lower cost; made for timers that are postponed
+    // over and over. A timer that is already due later stays as it is. Throws std::system_error for
+    // a timer that at() has armed on the wall clock.
     template <class Rep, class Period> bool postpone(std::chrono::duration<Rep, Period> delay) {
         return was_pending(tw_runtime_postpone(home_->rt, node(), detail::delay_in(delay)));
     }

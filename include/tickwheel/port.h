@@ -27,8 +27,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Initialises, takes and releases a lock. A word that is 0 has to be an open lock, as a wheel that is
- * declared with TW_WHEEL was never initialised. */
+/* Initialises, takes and releases a lock. A word that is 0 must be an open lock, because a wheel
+ * declared with TW_WHEEL is never initialised. */
 static inline void tw_port_lock_init(uint32_t *word);
 static inline void tw_port_lock(uint32_t *word);
 static inline void tw_port_unlock(uint32_t *word);
@@ -40,7 +40,7 @@ static inline void tw_port_unlock(uint32_t *word);
  *
  *     static inline void tw_port_wait(uint32_t *word, uint32_t seen, int64_t deadline_ns);
  * Sleeps while *word equals `seen`, at most until the monotonic clock reads `deadline_ns` (INT64_MAX:
- * no deadline). May return early for no reason.
+ * no deadline). Spurious returns are allowed.
  *
  *     static inline void tw_port_wake_all(uint32_t *word);
  * Wakes every thread that sleeps on the word.
@@ -55,8 +55,7 @@ static inline void tw_port_unlock(uint32_t *word);
  * and may end the program itself. With this function links are checked in every build; without it,
  * only in builds with assertions. */
 
-/* A port whose lock is not understood by tools that observe threads defines
- * TW_PORT_CAN_BE_OBSERVED and:
+/* A port whose lock race detectors do not understand defines TW_PORT_CAN_BE_OBSERVED and:
  *
  *     static inline int tw_port_is_observed(void);
  * Returns 1 if such a tool observes this process, else 0. Called once for each lock.
@@ -74,27 +73,28 @@ static inline void tw_port_unlock(uint32_t *word);
  *
  *     void tw_port_check_wheel_init(const struct tw *w);
  *     void tw_port_check_node_init(const struct tw_node *node, const void *callback);
- * Called first of all by tw_init and tw_node_init; no lock is held.
+ * tw_init and tw_node_init call these before anything else; no lock is held.
  *
  *     void tw_port_check_to_arm(const struct tw_node *node);
- * Called first of all by the calls that arm a node, which may be anything; no lock is held.
+ * Functions that arm a node call this before anything else; the node's contents may be anything. No
+ * lock is held.
  *
  *     void tw_port_check_used(const struct tw *w, const struct tw_node *node);
- * A call names this node. `w` is null if the call was refused. If the node is pending on another wheel, its
- * contents must be left alone.
+ * A call was given this node. `w` is null if the call was refused. If the node is pending on
+ * another wheel, its contents must be left alone.
  *
  *     void tw_port_check_pending(const struct tw_node *node);
  *     void tw_port_check_kept(const struct tw_node *node);
  *     void tw_port_check_idle(const struct tw_node *node);
- * The node has become pending, or the wheel has changed it; it should still be as it was then; it is
- * pending no more. Its links may have changed meanwhile.
+ * In this order: the node has become pending, or the wheel has changed it; the node should still be
+ * as it was then; the node is no longer pending. Its links may have changed meanwhile.
  *
  *     void tw_port_check_some(const struct tw *w);
- * Time for a look at a few of the wheel's pending nodes.
+ * Called regularly, to check a few of the wheel's pending nodes.
  *
  *     const void *tw_port_check_enter(const void *caller);
  *     void tw_port_check_leave(const void *const *former);
- * A call by the user begins, and ends; `enter` returns what `leave` is given. Calls may nest: then
+ * A call by the user begins, and ends; `leave` receives the result of `enter`. Calls may nest: then
  * the outermost is the user's. */
 
 #ifndef TW_PORT_HEADER
@@ -117,8 +117,9 @@ static inline void tw_port_unlock_observed(uint32_t *word) { tw_port_unlock(word
 static inline void tw_port_hide(const void *from, size_t size) { (void)from, (void)size; }
 #endif
 
-/* TW_CHECKS(kept(node)) calls tw_port_check_kept(node), in a checking build only. TW_NOTE_CALLER keeps the
- * address that the function in which it stands was called from, for as long as that function runs. */
+/* TW_CHECKS(kept(node)) calls tw_port_check_kept(node), in a checking build only. TW_NOTE_CALLER
+ * stores the address from which the function that contains it was called, for as long as that
+ * function runs. */
 #ifdef TW_PORT_CHECKS
 #define TW_CHECKS(call) tw_port_check_##call
 #define TW_NOTE_CALLER \

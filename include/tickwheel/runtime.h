@@ -10,8 +10,8 @@
  *     tw_runtime_free(rt);
  *
  * Conventions for every function here
- *   Arguments  `rt` is the runtime, and `node` the node that the call is about. `arg` is handed on to
- *              the function beside it.
+ *   Arguments  `rt` is the runtime, and `node` the node that the call is about. `arg` is passed to
+ *              the function that is given with it.
  *   Time       Nanoseconds in an int64_t. A delay counts from the clock's reading at the call. A
  *              deadline rounds up to the next tick, and no callback runs before it (P1). A
  *              deadline after the last tick, 292 years from 0, is never reached: its timer stays
@@ -28,7 +28,7 @@
  *                and still runs, or because `drop` of task.h is running
  *   Nodes      Those of tw.h: they live in your storage, are initialised by tw_node_init, and must
  *              not be copied or freed while pending. Use a node with one runtime at a time; -EBUSY
- *              reports mistakes, it does not make a race between two runtimes safe.
+ *              catches mistakes; it does not make a race between two runtimes safe.
  *   Threads    Every function may be called from any thread, callbacks included, unless it says
  *              otherwise. No function is a cancellation point: pthread_cancel takes effect after
  *              the call, even if the call runs callbacks. The library's own threads are never
@@ -73,8 +73,8 @@ struct tw_runtime;
  * struct, gives the defaults. */
 struct tw_runtime_options {
     /* Length of a tick in nanoseconds, at most 1 hour. 0: 1 ms. Deadlines round up to a multiple
-     * of it, and timers of one tick share a wake-up. Short ticks cost nothing for timers that are
-     * far away. */
+     * of it, and timers of one tick share a wake-up. Short ticks do not make distant timers more
+     * expensive. */
     int64_t tick_ns;
 
     /* The clock; see driver.h. 0: the driver's default. -EOPNOTSUPP if the driver cannot wait on
@@ -91,7 +91,8 @@ struct tw_runtime_options {
     /* "sleep", "epoll", "uring", "timerfd" or "manual". NULL: "sleep". -ENOENT for any other name.
      *
      * "uring" is io_uring, from Linux 6.1 on. Where that is missing or forbidden, as in many sandboxes,
-     * tw_runtime_new says so and takes nothing else instead. "epoll" does the same by other calls:
+     * tw_runtime_new fails and does not fall back to another driver. "epoll" does the same with
+     * other system calls:
      *     int error = tw_runtime_new(&rt, &options);
      *     if (error == -ENOSYS || error == -EPERM)
      *         options.driver = "epoll", error = tw_runtime_new(&rt, &options); */
@@ -122,8 +123,9 @@ struct tw_runtime_options {
  * null. Returns 0. The caller owns the runtime and frees it with tw_runtime_free.
  *   -EINVAL      also: both a driver name and a driver of your own
  *   -ENOENT      no driver has that name
- *   -EOPNOTSUPP  the driver cannot wait on this clock; "uring" on none in a time namespace, whose
- *                offsets io_uring ignores, nor where /proc does not tell whether it is in one
+ *   -EOPNOTSUPP  the driver cannot wait on this clock; "uring" cannot wait on any clock in a time
+ *                namespace, whose offsets io_uring ignores, or where /proc does not show whether
+ *                the process is in one
  *   -ENOSYS      the kernel lacks what the driver needs (uring)
  *   -EPERM       the system forbids what the driver needs (uring): a sandbox, or the setting
  *                kernel.io_uring_disabled
@@ -152,9 +154,10 @@ int tw_runtime_run(struct tw_runtime *rt);
 
 /* Stops the thread and waits for it: after the return no callback begins and none is running. Nodes
  * stay pending, and time goes on; tw_runtime_start resumes. Called from a callback it returns at
- * once, and that callback is the last. A tw_runtime_run, tw_runtime_dispatch or tw_runtime_advance that is
- * running returns early, but this does not wait for it; the next one fires again. Two callbacks that stop
- * each other's runtimes deadlock. Returns 0, also if the runtime was stopped already. */
+ * once, and that callback is the last. A tw_runtime_run, tw_runtime_dispatch or tw_runtime_advance
+ * in progress returns early, but tw_runtime_stop does not wait for it; the next such call fires
+ * again. Two callbacks that stop each other's runtimes deadlock. Returns 0, even if the runtime was
+ * already stopped. */
 int tw_runtime_stop(struct tw_runtime *rt);
 
 /* Stops the runtime and frees it; `rt` may be null. Pending nodes become idle, as if cancelled:
@@ -180,8 +183,8 @@ int tw_runtime_free(struct tw_runtime *rt);
  *
  * A callback that forks must not return in the child: call exec or _exit there. If it returns
  * anyway, the child calls no further callback. The other functions (`next`, `copy`, `drop`, `each`)
- * may return in the child, to the call of yours that led to them; that call returns -ECHILD if it
- * would have had more to call or to start.
+ * may return in the child, to your call that led to them; that call returns -ECHILD if it had more
+ * left to call or to start.
  *
  * Do not call fork in a signal handler on a thread that uses the library: if the handler has
  * interrupted a call that holds a lock, the fork waits for that lock forever. (_Fork, which POSIX
@@ -208,9 +211,9 @@ int tw_runtime_after(struct tw_runtime *rt, struct tw_node *node, int64_t delay_
 int tw_runtime_at(struct tw_runtime *rt, struct tw_node *node, int64_t deadline_ns);
 
 /* Fires every `period_ns` until cancelled, first one period from now, without drift: the n-th
- * deadline lies n periods after the first, to the nanosecond, and rounds up to a tick by itself
- * (16666667 ns on ticks of 1 ms: after 17, 34, 51, 67 ms). `missed` is the policy for fires that are
- * late by more than a period. Returns 0.
+ * deadline lies n periods after the first, to the nanosecond, and each deadline rounds up to a tick
+ * separately (16666667 ns on ticks of 1 ms: after 17, 34, 51, 67 ms). `missed` is the policy for
+ * fires that are late by more than a period. Returns 0.
  *   -EINVAL  also: the period is shorter than a tick; `missed` is unknown; or ticks are longer
  *            than 4 s, and the period is neither a multiple of the tick nor, like the tick, a
  *            whole number of microseconds
@@ -225,8 +228,8 @@ struct tw_when {
                               a periodic timer: at the next tick, as its period counts from now */
     int absolute;          /* not 0: `due_ns` is a reading of the clock */
     int64_t slack_ns;      /* how much later the first fire may be, to share wake-ups */
-    int64_t jitter_ns;     /* the first fire is later by a random duration up to this one, so that many
-                              timers or processes that begin at once do not stay in step */
+    int64_t jitter_ns;     /* delays the first fire by a random duration of at most this, so that
+                              timers or processes that start together do not stay in step */
     int64_t period_ns;     /* 0: once; else at least a tick, as in tw_runtime_every */
     enum tw_missed missed; /* policy for missed fires of a periodic timer */
     uint32_t fires;        /* number of fires of a periodic timer; 0: no limit */
@@ -239,18 +242,18 @@ struct tw_when {
  *   -EPERM   the node is retired */
 int tw_runtime_arm(struct tw_runtime *rt, struct tw_node *node, const struct tw_when *when);
 
-/* Moves a pending node: it is now due `delay_ns` from now, which may be earlier or later than before; with
- * 0, at the next tick.
- * Its grid shifts along. A node with an absolute deadline on the wall clock keeps following that
- * clock. Returns 0.
+/* Moves a pending node: it is now due `delay_ns` from now, which may be earlier or later than
+ * before; with 0, at the next tick. Its grid shifts with it. A node with an absolute deadline on
+ * the wall clock keeps following that clock. Returns 0.
  *   -ENOENT  the node is not pending
  *   -EBUSY   the node is pending on another runtime or wheel */
 int tw_runtime_move(struct tw_runtime *rt, struct tw_node *node, int64_t delay_ns);
 
-/* Starts a node's delay again: it fires that delay from now, as tw_runtime_after or tw_runtime_arm was
- * last given it, but without slack and jitter. The node may be pending or idle, also in its own callback. A
- * pending node with a period is due one period from now, and its grid shifts along. Returns 0.
- *   -EINVAL  also: the node has no delay. It was last armed with an absolute deadline, or never
+/* Restarts a node's delay: the node fires after the delay that tw_runtime_after or tw_runtime_arm
+ * was last given, counted from now, without slack and jitter. The node may be pending or idle; its
+ * own callback may make this call. A pending node with a period is due one period from now, and its
+ * grid shifts with it. Returns 0.
+ *   -EINVAL  also: the node has no delay: it was last armed with an absolute deadline, or never
  *   -ENOENT  the node has a period, and is not pending
  *   -EBUSY   the node is pending on another runtime or wheel
  *   -EPERM   the node is retired */
@@ -258,7 +261,7 @@ int tw_runtime_again(struct tw_runtime *rt, struct tw_node *node);
 
 /* Postpones a pending node to `delay_ns` from now. Cheaper than tw_runtime_move; meant for a timeout
  * that is extended over and over, for example with each packet. The node's place among the nodes of
- * one tick is unspecified. If it is due later than that already, it stays as it is. Returns 0.
+ * one tick is unspecified. A node that is already due later than that stays as it is. Returns 0.
  *   -EINVAL  also: the node has an absolute deadline on the wall clock
  *   -ENOENT  the node is not pending
  *   -EBUSY   the node is pending on another runtime or wheel */
@@ -290,12 +293,13 @@ int tw_runtime_retire(struct tw_runtime *rt, struct tw_node *node);
  * callbacks that are running, and a fire that is just then being handed to a worker may still run.
  * May be called from callbacks. Returns 0.
  *
- * Timers of timers.h and keyed.h stay (see tw_timers_cancel_all and tw_keyed_cancel_all). If the wall clock
- * is set back meanwhile, nodes that are armed on it meanwhile are cancelled too.
+ * Timers of timers.h and keyed.h stay (see tw_timers_cancel_all and tw_keyed_cancel_all). If the
+ * wall clock is set back during the call, nodes that are armed on that clock during the call are
+ * cancelled too.
  *
- * This cancels all nodes, including those inside coroutines and C++ maps, which do not notice: such a
- * coroutine never wakes up, and the map's destructor waits forever. On a runtime with those use
- * cancel_all() of tickwheel.hpp, which spares them.
+ * This cancels all nodes, including those inside coroutines and C++ maps, which do not notice: such
+ * a coroutine never wakes up, and the map's destructor waits forever. On a runtime that has either,
+ * use cancel_all() of tickwheel.hpp, which spares them.
  *   -ECHILD  also: `each` has forked and this is the child; there `each` is not called again */
 int tw_runtime_cancel_all(struct tw_runtime *rt, tw_callback *each, void *arg);
 
@@ -329,9 +333,10 @@ TW_MUST_CHECK int tw_runtime_check(struct tw_runtime *rt, tw_report *report, voi
 /* --- descriptors: drivers that watch, of the built-in ones epoll and uring ---------- */
 
 /* Watches a descriptor: fn(fd, events, arg) is called on the runtime's thread when it is ready.
- * `events` has the values and the rules of epoll_ctl (EPOLLIN, EPOLLOUT, EPOLLET ...). A closed
- * descriptor is no longer watched, but unwatch it before you close it. After a stop and a start fn may be
- * called once for what was ready before the stop, so read without blocking. Returns 0.
+ * `events` has the values and the rules of epoll_ctl (EPOLLIN, EPOLLOUT, EPOLLET ...). Closing a
+ * descriptor ends the watch, but call tw_runtime_unwatch before you close it. After a stop and a
+ * start fn may be called once for what was ready before the stop, so read without blocking. Returns
+ * 0.
  *   -EOPNOTSUPP  this driver watches no descriptors
  *   -EEXIST      it is watched already
  *   -EBADF, -EPERM, -ENOSPC, -ENOMEM, -EINVAL  as epoll_ctl */
@@ -355,9 +360,9 @@ int tw_runtime_unwatch(struct tw_runtime *rt, int fd);
 /* Returns a descriptor that is readable when tw_runtime_dispatch has something to do. Add it to a
  * loop of your own instead of calling tw_runtime_start, which returns -EBUSY from now on. The
  * runtime owns the descriptor: do not read or close it. From now on the first call that arms a timer
- * due earlier than all others makes the descriptor readable, by one system call; further ones cost
- * none until you dispatch. The runtime cannot know whether your loop is about to sleep, so this one
- * call is made on the loop's own thread, too, but not in callbacks.
+ * due earlier than all others makes the descriptor readable, with one system call; further such
+ * calls make none until you dispatch. The runtime cannot know whether your loop is about to sleep,
+ * so it makes this system call on the loop's own thread, too, but not in callbacks.
  *   -EOPNOTSUPP  this driver has none
  *   -EBUSY       the runtime's thread runs, another thread dispatches, or called from a callback
  *   others       the descriptor could not be programmed; call again later */

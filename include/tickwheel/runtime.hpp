@@ -26,8 +26,8 @@ struct runtime_options {
     std::uint64_t cpus = 0;
     int priority = 0;
 
-    std::uint32_t capacity = 0;        // the most timers at a time, allocated at once; 0: no limit
-    bool start = true;                 // false: start() is called later, or a loop of yours dispatches
+    std::uint32_t capacity = 0;        // most timers at a time, all allocated now; 0: no limit
+    bool start = true;                 // false: you call start() later, or your loop dispatches
     exception_handler on_exception{};  // if empty, print_exception
 };
 
@@ -132,8 +132,8 @@ template <class Clock> class basic_runtime : public basic_timers<Clock, tw_node>
 //     tickwheel::virtual_runtime rt;                              // in a test, which calls rt.advance(30s)
 //
 // Its time points have the type of the clock that it stands in for, and count from its own beginning:
-// now() is 0 at first. So the code under test must ask its runtime for the time. A reading of
-// std::chrono::steady_clock::now() itself compiles there, too, but on virtual time it is a moment somewhere
+// now() is 0 at first. So the code under test must ask its runtime for the time. Code that calls
+// std::chrono::steady_clock::now() itself compiles, too, but on virtual time the result is a moment
 // in the future, as far off as the machine has been up.
 //
 // The options `driver` and `own_driver` are refused, with std::system_error (invalid_argument).

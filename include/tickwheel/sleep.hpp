@@ -23,7 +23,7 @@ namespace tickwheel {
 //
 // Destroying the suspended coroutine cancels its sleep, and waits for its callback if that has
 // just begun; the callback then does not resume it. Only a suspended coroutine may be destroyed.
-// So before you destroy one on another thread than the one it resumes on, make sure that the sleep
+// So before you destroy one on a thread other than the one it resumes on, make sure that the sleep
 // is not just ending: stop the runtime first, or request a stop instead of destroying it.
 //
 // A coroutine that sleeps when its runtime is destroyed is never resumed, and may be destroyed
@@ -35,10 +35,10 @@ namespace tickwheel {
 // in the condition of an `if` or `while` and no variable in their outermost block (its bug
 // 106188): they crash. Store the result in a variable there.
 //
-// clang, from 14 at the latest to 22 at least, miscompiles coroutines whose unhandled_exception()
-// throws (LLVM's issue 61900). When such a coroutine is destroyed, the objects that it held at its last
-// suspension are destroyed a second time, the sleeper among them. With clang, store the exception in
-// the promise instead.
+// clang, at least from 14 to 22, miscompiles coroutines whose unhandled_exception() throws (LLVM's
+// issue 61900). When such a coroutine is destroyed, the objects that it held at its last suspension
+// are destroyed a second time, the sleeper among them. With clang, store the exception in the
+// promise instead.
 template <class Node> class [[nodiscard("co_await it")]] sleeper {
   public:
     sleeper(std::shared_ptr<const detail::home> at, const tw_when &when, std::stop_token token)

@@ -32,7 +32,7 @@ struct tw_event {
     uint64_t overruns;        /* further fires that were missed, as tw_runtime_overruns returns them */
 };
 
-/* A timer, as a look at it shows. All pointers are valid until the visitor returns. */
+/* A description of a timer. All pointers are valid until the visitor returns. */
 struct tw_entry {
     struct tw_node *node;     /* null for a timer of timers.h or keyed.h */
     tw_handle handle;         /* TW_NO_HANDLE unless it is a timer of timers.h */
@@ -40,9 +40,10 @@ struct tw_entry {
     void *arg;                /* the callback's argument; null for a node */
     const char *label;        /* see observe.h; null: none */
     int64_t due_ns;           /* its deadline, rounded up to a tick, a reading of its clock */
-    int64_t remaining_ns;     /* from now until then, TW_NO_DEADLINE if no clock ever reads that; negative if
-                                 it is overdue; 0 if its last fire has begun or waits for a worker */
-    int64_t period_ns;        /* 0: oneshot, or a schedule of the program's own */
+    int64_t remaining_ns;     /* the time from now until then; TW_NO_DEADLINE if no clock ever reads
+                                 that; negative if the timer is overdue; 0 if its last fire has
+                                 begun or waits for a worker */
+    int64_t period_ns;        /* 0: one-shot, or on the program's own schedule */
     int on_wall;              /* not 0: its clock is the wall clock; else the steady one */
 };
 
@@ -58,7 +59,7 @@ typedef void tw_task_callback(const struct tw_event *event, void *arg);
  * schedule that counts from `due_ns` does not drift if its steps are multiples of the tick; for other
  * steps keep the exact deadlines in `arg`. Returns the next deadline, a reading of the runtime's clock, or
  * TW_NO_DEADLINE to end the timer. If the reading has passed (a negative one always has), the timer fires
- * at once; so a schedule that always returns such readings keeps its thread busy for good. */
+ * at once; so a schedule that always returns such readings keeps its thread busy forever. */
 typedef int64_t tw_next_deadline(int64_t due_ns, void *arg);
 
 /* The work of a timer. The library copies this struct, but not what it points to, unless arg_size says
@@ -67,8 +68,8 @@ struct tw_task {
     tw_task_callback *fn; /* the callback; must not be null */
     void *arg;            /* its argument */
 
-    /* NULL: the timer is oneshot or periodic, as struct tw_when says. Otherwise when->period_ns must
-     * be 0; if `when` is null, `next` is called for the first deadline too, with the present
+    /* NULL: the timer is one-shot or periodic, as struct tw_when says. Otherwise when->period_ns
+     * must be 0; if `when` is null, `next` is called for the first deadline too, with the present
      * reading. */
     tw_next_deadline *next;
 
@@ -98,13 +99,14 @@ struct tw_workers;
  * gives the defaults. */
 struct tw_set_options {
     uint32_t capacity;          /* highest number of timers at a time, all allocated when the set is made; 0:
-                                   limited by memory and TW_TIMERS_MAX of timers.h alone. A timer that was
-                                   cancelled or replaced, or fires for the last time, counts until its
-                                   callback and `drop` have returned; but one replaced timer does not count */
+                                   limited only by memory and TW_TIMERS_MAX of timers.h. A timer
+                                   that was cancelled or replaced, or fires for the last time,
+                                   counts until its callback and `drop` have returned; but one
+                                   replaced timer does not count */
     size_t storage;             /* bytes in each timer for a copy of its argument, 0 to 4096; see tw_task */
     struct tw_workers *workers; /* pool that runs the callbacks; NULL: the runtime's thread does */
     int concurrent;             /* not 0: workers may run several fires of one timer at the same time */
-    const char *label;          /* label of timers whose task brings none, see observe.h; NULL: none */
+    const char *label;          /* label of timers whose task has none, see observe.h; NULL: none */
 };
 
 #ifdef __cplusplus

@@ -27,7 +27,7 @@
 //               assigning an object: one thread at a time.
 //   Lifetimes   In the order of scopes: a runtime first, then its pools, then the timers made on
 //               them. Timers, pinned timers and coroutines that sleep may also outlive their
-//               runtime: they are over then.
+//               runtime: then they have ended.
 //   Allocates   The constructors of runtimes and pools; timers as their number grows, unless
 //               there is a capacity; callables larger than inline_size (callback.hpp).
 #include <tickwheel/cplusplus.hpp>

@@ -26,8 +26,8 @@ namespace tickwheel {
 // the destructor returns, the callback runs on no thread, and the callable is gone. So do not
 // hold a lock that the callback takes. Called from inside the callback itself, it does not wait.
 //
-// A timer may outlive its runtime: it is over then. Calls on one object from several threads are
-// safe, except constructing, destroying, moving and assigning it.
+// A timer may outlive its runtime: then the timer has ended. Calls on one object from several
+// threads are safe, except constructing, destroying, moving and assigning it.
 class [[nodiscard("a discarded timer is cancelled at once; see spawn")]] timer {
   public:
     timer() noexcept = default;  // owns no timer
@@ -40,9 +40,9 @@ class [[nodiscard("a discarded timer is cancelled at once; see spawn")]] timer {
     }
     ~timer() { cancel_wait(); }
 
-    // Cancels the timer for good. Returns true if this prevented a fire; false if its last
-    // callback runs, or it is gone. cancel() does not wait. cancel_wait() waits until its callback
-    // runs on no other thread.
+    // Cancels the timer for good. Returns true if this prevented a fire; false if its last callback
+    // is running, or the timer is gone. cancel() does not wait. cancel_wait() waits until its
+    // callback runs on no other thread.
     bool cancel() noexcept { return tw_timer_cancel(timers(), id_) > 0; }
     bool cancel_wait() noexcept { return tw_timer_cancel_wait(timers(), id_) > 0; }
 
@@ -54,9 +54,10 @@ class [[nodiscard("a discarded timer is cancelled at once; see spawn")]] timer {
         return moved_by(tw_timer_move, detail::delay_in(delay));
     }
 
-    // move() by the delay that it was last started or moved with, or by its period: one call for each sign of
-    // life keeps an idle timeout off. Throws std::system_error (invalid_argument) for a timer that was
-    // started with a deadline or a schedule.
+    // Like move(), by the delay that the timer was last started or moved with, or by its period. To
+    // keep an idle timeout from firing, call this at each sign of activity. Throws
+    // std::system_error (invalid_argument) for a timer that was started with a deadline or a
+    // schedule.
     bool again() { return moved_by(tw_timer_again); }
 
     // Returns the time until it is due: 0 if that has passed, or if its last fire has begun or
@@ -109,10 +110,10 @@ struct once_options {
 
 struct periodic_options {
     tickwheel::missed missed = tickwheel::missed::coalesce;
-    std::uint32_t fires = 0;                          // ends after so many; 0: no limit; at most TW_FIRES_MAX
+    std::uint32_t fires = 0;                          // in all; 0: no limit; at most TW_FIRES_MAX
     std::chrono::nanoseconds slack{0};                // as for once_options; of the first fire
     std::optional<std::chrono::nanoseconds> first{};  // delay of the first fire; if empty, one period
-    std::chrono::nanoseconds jitter{0};               // the first fire is later by a random part of this
+    std::chrono::nanoseconds jitter{0};               // at most this is added to `first` at random
     const char *label = nullptr;                      // as for once_options
 };
 
@@ -195,7 +196,7 @@ template <class Clock, class Node> class basic_timers {
         return owned(start<delay_clock>(detail::every(period, o), std::move(f), o.label));
     }
 
-    // The same; the first fire is when the clock reads `first`.
+    // Like every(), with the first fire when the clock reads `first`.
     template <class Duration, class Rep, class Period, callback<Clock> F>
     timer every_from(std::chrono::time_point<Clock, Duration> first,
                      std::chrono::duration<Rep, Period> period, F f, periodic_options o = {}) {
@@ -238,10 +239,11 @@ template <class Clock, class Node> class basic_timers {
         return {home_, detail::when_at(moment), std::move(token)};
     }
 
-    // Limits what a coroutine awaits: co_await the result. Awaits work(stop), where `stop` is a
-    // std::stop_token, on which a stop is requested `delay` from now, or when the clock reads `moment`.
-    // The co_await returns a std::optional with the work's result, or a bool if that is void: empty or
-    // false if time was up first. A stop on `token` is passed on to the work. See with_timeout.hpp.
+    // Limits how long a coroutine awaits something: co_await the result. Awaits work(stop), where
+    // `stop` is a std::stop_token, on which a stop is requested `delay` from now, or when the clock
+    // reads `moment`. The co_await returns a std::optional with the work's result, or a bool if
+    // that is void: empty or false if time was up first. A stop on `token` is passed on to the
+    // work. See with_timeout.hpp.
     template <class Rep, class Period, stoppable_work Work>
     timed_work<Node, Work> with_timeout(std::chrono::duration<Rep, Period> delay, Work work,
                                         const std::stop_token &token = {}) {
@@ -261,8 +263,8 @@ template <class Clock, class Node> class basic_timers {
         return drained > 0 ? static_cast<std::size_t>(drained) : 0;
     }
 
-    // Returns the number of timers, those included whose last callback runs. Sleepers and pinned
-    // timers do not count.
+    // Returns the number of timers, including those whose last callback is running. Sleepers and
+    // pinned timers do not count.
     [[nodiscard]] std::size_t count() const noexcept { return tw_timers_count(home_->timers); }
 
   protected:

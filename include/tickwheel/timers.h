@@ -8,8 +8,8 @@
  *     tw_timer_cancel(timers, id);    // any thread, any time: -ESTALE if the timer is gone
  *
  * For programs that do not want to keep a struct tw_node in a struct of their own. A handle is a
- * number. It can be copied, stored, sent to another thread, and used without harm after its timer
- * is gone (P11). A handle repeats only after 2^32 timers have used its memory; docs/PROMISES.md says how
+ * number. It can be copied, stored, sent to another thread, and used safely after its timer is gone
+ * (P11). A handle repeats only after 2^32 timers have used its memory; docs/PROMISES.md says how
  * sets that were freed count.
  *
  * Timers of one tick fire in the order in which they were started, moved, postponed or started again,
@@ -30,8 +30,8 @@
  *   Memory     Grows with the highest number of timers at any time, by some 100 bytes for each and
  *              the `storage`. A timer with a period, a schedule or `drop` takes 64 more. So does
  *              every timer of a set with a capacity; in a set with workers every timer takes 128
- *              more. The memory of a set that is freed is used for later sets of its runtime, and
- *              released with that.
+ *              more. The memory of a freed set is used for later sets of its runtime, and released
+ *              with the runtime.
  *   Threads    Every function may be called from any thread, callbacks included, unless it says
  *              otherwise.
  */
@@ -58,8 +58,9 @@ struct tw_timers;
  * well. Returns 0.
  *   -EINVAL  also: an option is out of range, or `workers` belongs to another runtime
  *   -ENOMEM  no memory
- *   -EMFILE  the sets of this process have as many timers as handles can distinguish: 2^32, where each
- *            set counts as a multiple of 1,024, and so does one that was freed before its runtime */
+ *   -EMFILE  the sets of this process have as many timers as handles can distinguish: 2^32. Each
+ *            set counts as a multiple of 1,024, even after it was freed, until its runtime is
+ *            freed */
 TW_MUST_CHECK int tw_timers_new(struct tw_timers **timers, struct tw_runtime *rt,
                                 const struct tw_set_options *options);
 
@@ -81,8 +82,8 @@ int tw_timers_free(struct tw_timers *timers);
 TW_MUST_CHECK int tw_timer_start(struct tw_timers *timers, tw_handle *handle, const struct tw_when *when,
                                  const struct tw_task *task);
 
-/* Starts a timer for the usual case: calls fn(event, arg) once, `delay_ns` from now. Stores its handle
- * in *handle before that. Returns 0.
+/* Starts a timer for the usual case: calls fn(event, arg) once, `delay_ns` from now. Stores the
+ * timer's handle in *handle before its callback can run. Returns 0.
  *   -ENOMEM  no memory to grow
  *   -ENOSPC  the set has as many timers as its capacity, or TW_TIMERS_MAX
  *   -EMFILE  as tw_timers_new, for one more timer
@@ -115,25 +116,26 @@ int tw_timer_cancel(struct tw_timers *timers, tw_handle handle);
 int tw_timer_cancel_wait(struct tw_timers *timers, tw_handle handle);
 
 /* Moves a timer: it is now due `delay_ns` from now, which may be earlier or later than before. The
- * grid of a periodic timer shifts along. A timer with an absolute deadline on the wall clock keeps following
- * that clock. Returns 0.
+ * grid of a periodic timer shifts with it. A timer with an absolute deadline on the wall clock
+ * keeps following that clock. Returns 0.
  *   -EBUSY   its last fire has begun or waits for a worker, so it cannot be moved any more; or
- *            `next` has not yet returned the next deadline. So a oneshot cannot be moved inside its
- *            own callback: start another timer, or start it with a period and cancel it */
+ *            `next` has not yet returned the next deadline. So a one-shot timer cannot be moved
+ *            inside its own callback: start another timer, or start it with a period and cancel
+ *            it */
 int tw_timer_move(struct tw_timers *timers, tw_handle handle, int64_t delay_ns);
 
-/* Starts a timer's delay again: moves it by the delay that it was last started or moved with, without
- * slack; a periodic timer is now due one period from now. This is how an idle timeout is kept off: one
- * call for each sign of life. Returns 0.
- *   -EINVAL  also: the timer has no delay. It was started with an absolute deadline, or `next` has
+/* Restarts a timer's delay: moves the timer by the delay that it was last started or moved with,
+ * without slack; a periodic timer is now due one period from now. To keep an idle timeout from
+ * firing, call this at each sign of activity. Returns 0.
+ *   -EINVAL  also: the timer has no delay: it was started with an absolute deadline, or `next` has
  *            returned its deadline, and it has not been moved since
  *   -EBUSY   its last fire has begun or waits for a worker, so it cannot be moved any more; or
  *            `next` has not yet returned the next deadline */
 int tw_timer_again(struct tw_timers *timers, tw_handle handle);
 
-/* Fills in *entry, which may be null, with what there is to know of a timer, and returns 0. Another thread
- * may end the timer at any time: the argument is only valid as long as the program sees to that, or in a
- * visit of tw_timers_each.
+/* Describes a timer in *entry, which may be null, and returns 0. Another thread may end the timer
+ * at any time, so entry->arg is valid only during a visit of tw_timers_each, or if the program
+ * keeps it valid.
  *   -ESTALE, -ENOENT  see Conventions */
 TW_MUST_CHECK int tw_timer_get(struct tw_timers *timers, tw_handle handle, struct tw_entry *entry);
 
@@ -144,11 +146,12 @@ TW_MUST_CHECK size_t tw_timers_count(struct tw_timers *timers);
 /* Walks the set: calls visit(entry, arg) on every timer that exists when the walk comes to it, in any
  * order, until it returns something other than 0. A timer may fire, be moved or be cancelled during its
  * visit, by `visit` or by another thread; its argument is not dropped before `visit` has returned. If `visit`
- * frees the runtime, the walk ends. Timers that are started meanwhile may be visited or not; the walk ends
- * when it has come past those that there were when it began. Returns 0, or what `visit` has returned last.
+ * frees the runtime, the walk ends. Timers that are started meanwhile may be visited or not; the
+ * walk ends once it has passed the timers that existed when it began. Returns 0, or the result with
+ * which `visit` ended the walk.
  *
- * tw_timer_cancel_wait also waits for a visit of its timer on another thread. The time that a walk takes
- * is that of tw_timers_cancel_all.
+ * tw_timer_cancel_wait also waits for a visit of its timer on another thread. A walk takes as long
+ * as tw_timers_cancel_all.
  *   -EINVAL  also: visit is null
  *   -ECHILD  also: `visit` has forked and this is the child */
 int tw_timers_each(struct tw_timers *timers, tw_visitor *visit, void *arg);

@@ -1,15 +1,15 @@
-/* tickwheel/trace.h - a recording of fires, to be looked at on a time line (Linux).
+/* tickwheel/trace.h - a recording of fires, to view on a time line (Linux).
  *
  *     tw_trace_start(rt, 100000);               // keeps the last 100,000 fires
  *     ...
  *     tw_trace_write(rt, to_file, file);        // any number of times, while it goes on
  *
- * Open what was written in ui.perfetto.dev or chrome://tracing: each callback is a slice on the thread
- * that ran it, named by its label, or else its function; a click on it shows when it was due, how late it
- * began and why. A counter shows lateness over time.
+ * Open the output in ui.perfetto.dev or chrome://tracing: each callback is a slice on the thread
+ * that ran it, named by its label, or else its function; a click on it shows when it was due, how
+ * late it began and why. A counter shows lateness over time.
  *
- * A recorded fire takes 64 bytes, and some 50 ns of the thread that fires or of the worker. No lock is
- * taken. While nothing is recorded, a fire pays for one branch.
+ * A recorded fire takes 64 bytes, and about 50 ns of the thread that fires or of the worker. No
+ * lock is taken. While nothing is recorded, a fire pays for one branch.
  *
  * Conventions are those of runtime.h. Every function may be called from any thread, callbacks included.
  */
@@ -25,12 +25,13 @@
 extern "C" {
 #endif
 
-#define TW_TRACE_MOST ((size_t)1 << 24) /* fires that a recording can keep */
+#define TW_TRACE_MOST ((size_t)1 << 24) /* most fires that a recording can keep */
 
 /* Begins a recording that keeps the last `fires` fires, rounded up to a power of two: 1,000 keeps 1,024.
- * The call discards an earlier recording. The first call allocates all memory, which tw_runtime_free gives
- * back; later calls use the same. With 0 fires it ends the recording, which tw_trace_write can still write.
- * Returns 0. In the child of a fork nothing is recorded, until it calls this again.
+ * The call discards an earlier recording. The first call allocates all memory, which
+ * tw_runtime_free releases; later calls reuse it. With 0 fires it ends the recording, which
+ * tw_trace_write can still write. Returns 0. In the child of a fork nothing is recorded until the
+ * child calls this again.
  *   -EINVAL  also: `fires` is more than TW_TRACE_MOST
  *   -ENOENT  `fires` is 0, and nothing is being recorded
  *   -ENOSPC  `fires` is more than the memory of the first call has room for
@@ -38,9 +39,10 @@ extern "C" {
 TW_MUST_CHECK int tw_trace_start(struct tw_runtime *rt, size_t fires);
 
 /* Writes the recording as JSON, in the trace event format of Chrome, by calls of write(text, size, arg).
- * It may go on meanwhile: what fires later than this begins is not in it, and fires that are overwritten
- * before they are reached are left out. Times are those of CLOCK_MONOTONIC, in microseconds; durations in
- * arguments are in the unit that ends their name. Returns how many fires were written.
+ * Recording may go on during the call: fires after its beginning are not written, and fires that
+ * are overwritten before the call reaches them are left out. Times are those of CLOCK_MONOTONIC, in
+ * microseconds; durations in arguments are in the unit that ends their name. Returns how many fires
+ * were written.
  *   -ENOENT  nothing was ever recorded */
 int64_t tw_trace_write(struct tw_runtime *rt, tw_text *write, void *arg);
 

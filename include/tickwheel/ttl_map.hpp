@@ -14,9 +14,9 @@
 //              is called, no other call is in progress. It must not be called from a callback
 //              of this map, because it waits for these; what they set meanwhile is not kept.
 //   Lifetime   Destroy the map before its runtime is freed. In particular, no callable that the
-//              runtime drops as it ends may hold the last reference to the map. While the
-//              runtime is stopped nothing is reported, but bound and times to live hold. After
-//              a fork, leave the map alone in the child.
+//              runtime drops as it ends may hold the last reference to the map. While the runtime
+//              is stopped nothing is reported, but max_size and the times to live hold. After a
+//              fork, leave the map alone in the child.
 //   Locks      Each shard has one, which is held for one entry at a time, and never while
 //              callbacks and loaders run. Keys and values are copied and keys are compared
 //              under it, so these operations must not call the map. If values are large to
@@ -117,8 +117,8 @@ template <class Key, class Value, class Hash = std::hash<Key>, class Equal = std
         return at.home.get(at.hash, k);
     }
 
-    // Starts the entry's time to live again, and makes it the one used last. Returns false if the
-    // key is absent or has expired.
+    // Restarts the entry's time to live, and makes it the most recently used one. Returns false if
+    // the key is absent or has expired.
     template <detail::lookup_key<Key, Hash, Equal> K = Key> bool touch(const K &key) {
         const auto &k = as_key(key);
         const location at = locate(k);
@@ -160,7 +160,7 @@ template <class Key, class Value, class Hash = std::hash<Key>, class Equal = std
         return get_or_load_for(key, loader, detail::ttl_in(ttl));
     }
 
-    // Returns the number of entries, expired ones included whose timer is late.
+    // Returns the number of entries, including expired ones whose timer is late.
     [[nodiscard]] std::size_t size() const { return stats().size; }
 
     // Returns the sum over all shards, one after the other: calls that run meanwhile may or may

@@ -1,8 +1,8 @@
 /* tickwheel/tw.h - the timer wheel and its nodes.
  *
- * A wheel orders nodes by the tick that they are due at, reports the next tick that needs
- * attention, and calls the callbacks that are due when the caller says how far time has come.
- * It reads no clock, starts no thread and allocates nothing: time is an argument, and all
+ * A wheel orders nodes by the tick that they are due at and reports the next tick that needs
+ * attention. When the caller says how far time has come, the wheel calls the callbacks that are
+ * due. It reads no clock, starts no thread and allocates nothing: time is an argument, and all
  * storage belongs to the caller.
  *
  *     struct tw wheel;
@@ -16,8 +16,8 @@
  *   Ticks      Counts of a unit that the caller chooses. Valid ticks are 0 .. TW_NEVER - 1;
  *              TW_NEVER means "no tick". Ticks are 64 bits wide; small parts can have 32-bit
  *              ticks, which wrap (see tw_tick).
- *   Arguments  `w` is the wheel, and `node` the node that the call is about. `arg` is handed on
- *              to the function beside it.
+ *   Arguments  `w` is the wheel, and `node` the node that the call is about. `arg` is passed to the
+ *              function that is given with it.
  *   Results    A negative result is a negated errno value, and nothing has changed. Zero or a
  *              positive result is success, or a count or truth value as documented.
  *              Every function can return:
@@ -29,21 +29,22 @@
  *              not pending may be freed at any time, also inside its own callback, unless its
  *              callback is running on another thread: cancelling does not wait for it, tw_wait
  *              does. A wheel may be freed once every call on it has returned.
- *              A pending node that was freed, overwritten or initialised again is found when the
- *              wheel next comes to the node: to fire it, to lower it, or to arm another one behind
- *              it. The wheel then stops the program; on Linux with a message that names the node's
- *              address (on small parts: only in builds without NDEBUG). Until then, cancelling one
- *              of its neighbours still writes into the node's memory. A call with the copy of a
- *              pending node returns -EBUSY.
+ *              The wheel detects a pending node that was freed, overwritten or initialised again
+ *              when it next comes to that node: to fire it, to lower it, or to arm another node
+ *              behind it. The wheel then stops the program; on Linux with a message that names the
+ *              node's address (on small parts: only in builds without NDEBUG). Until then,
+ *              cancelling one of its neighbours still writes into the node's memory. A call with
+ *              the copy of a pending node returns -EBUSY.
  *   Threads    Every function may be called from any thread, callbacks included. A wheel
  *              initialised with TW_UNLOCKED must be used by one thread at a time. Only one
  *              tw_advance or tw_update runs at a time; a second one returns -EBUSY. Use a node
- *              with one wheel at a time. -EBUSY for a node that is pending on another wheel
- *              reports mistakes; it does not make a race between two wheels safe. It is not
+ *              with one wheel at a time. The -EBUSY for a node that is pending on another wheel
+ *              catches mistakes; it does not make a race between two wheels safe. It is not
  *              available with 32-bit ticks, whose nodes do not store their wheel.
- *   Callbacks  Run on the thread that advances the wheel, with no lock held. They may call
- *              anything here on any node or wheel, except advance their own wheel. They must
- *              return: no exception or longjmp may leave one. A loop that needs that calls tw_take.
+ *   Callbacks  Run on the thread that advances the wheel, with no lock held. They may call any
+ *              function here, on any node or wheel, but must not advance their own wheel. They must
+ *              return: no exception or longjmp may leave one. A loop that needs either calls
+ *              tw_take instead.
  *   Order      Nodes fire by tick; a node armed for a tick that is not in the future counts as
  *              due at the wheel's present tick. Nodes of one tick fire in the order in which
  *              they were armed. A periodic node is armed again just before its callback runs,
@@ -102,8 +103,8 @@ enum {
     TW_UNLOCKED = 1 /* take no lock: only one thread at a time uses this wheel */
 };
 
-/* The policy of a periodic node that fires late, after further ticks of its grid have passed, up
- * to and including tw_now(). tw_overruns() tells the callback how many. */
+/* What a periodic node does when it fires late, after further ticks of its grid have passed, up to
+ * and including tw_now(). In the callback, tw_overruns() returns their number. */
 enum tw_missed {
     TW_COALESCE, /* this fire stands for all of them; the next fire is the next one on the same grid */
     TW_DELAY,    /* this fire stands for all of them; a new grid starts one full period from now */
@@ -126,31 +127,32 @@ struct tw_link {
 struct tw_node {
     struct tw_link link; /* neighbours on its ring while pending */
 #if TW_TREE
-    struct tw_node *child[2]; /* below it in the tree; the node itself: it stands in another one's ring */
+    struct tw_node *child[2]; /* children in the tree; the node itself: it is in another node's
+                                 ring */
 #endif
 #if TW_TICK_BITS != 32
-    uintptr_t wheel; /* the wheel that the node is, or was last, armed on, encoded with the node's address: in
-                        a copy it names no wheel */
+    uintptr_t wheel; /* the wheel that the node is, or was last, armed on, encoded with the node's
+                        address, so that a copy names no wheel */
 #endif
     uint16_t fires_left;      /* 0: no limit */
-    uint8_t missed_and_label; /* enum tw_missed in the lowest bits, above them the label */
+    uint8_t missed_and_label; /* enum tw_missed in the lowest bits, the label above them */
     uint8_t state; /* enum tw_state; near the front, where small parts need less code to reach it */
 #if TW_RUNTIME
-    uint32_t part; /* 0: `period` counts ticks. For a runtime: the highest number: the node is a oneshot, and
-                      `period` its delay; else `period` counts parts of a tick, and the deadline lies
-                      part - 1 parts before `expiry` */
+    uint32_t part; /* 0: `period` counts ticks. Runtimes also use the highest number, for a one-shot
+                      node, whose `period` is its delay; and other numbers: `period` counts parts of
+                      a tick, and the deadline lies part - 1 parts before `expiry` */
 #endif
 #if TW_TREE
-    tw_tick key; /* the tick that it stands at in the tree */
+    tw_tick key; /* the tick that places it in the tree */
 #endif
     tw_tick expiry;  /* the tick that it is due at */
-    tw_tick period;  /* in ticks, or in parts of a tick if `part` is not 0; 0: oneshot */
+    tw_tick period;  /* in ticks, or in parts of a tick if `part` is not 0; 0: one-shot */
     tw_callback *fn; /* NULL: not initialised */
     void *arg;
 };
 
-/* An idle node that will call function(node, argument), as an initialiser: what tw_node_init makes. For C,
- * and for C++14 and later.
+/* An initialiser for an idle node that will call function(node, argument), as tw_node_init makes
+ * it. For C, and for C++14 and later.
  *
  *     static struct tw_node blink = TW_NODE(toggle, &led); */
 #ifndef __cplusplus
@@ -159,7 +161,7 @@ struct tw_node {
 #elif __cplusplus >= 201402L
 #define TW_NODE(function, argument) tw_node_of((function), (argument))
 
-/* Returns the node that TW_NODE makes of `fn` and `arg`, in C++. */
+/* Returns the node that TW_NODE makes from `fn` and `arg` in C++. */
 constexpr struct tw_node tw_node_of(tw_callback *fn, void *arg) {
     struct tw_node node = {};
     node.fn = fn;
@@ -168,10 +170,10 @@ constexpr struct tw_node tw_node_of(tw_callback *fn, void *arg) {
 }
 #endif
 
-/* The size of a wheel. It has three levels of 256 slots, of which the lower two have room for the block that
- * opens next as well. Together they reach one round of 2^23 ticks; beyond a round there is one far slot
- * for each remaining bit of a tick. A slot takes two pointers and one bit of the bitmap. The library checks
- * these sizes at compile time. */
+/* The size of a wheel. It has three levels of 256 slots; the lower two also have slots for the
+ * block that opens next. Together the levels cover one round of 2^23 ticks; beyond a round there is
+ * one far slot for each remaining bit of a tick. A slot takes two pointers and one bit of the
+ * bitmap. The library checks these sizes at compile time. */
 #define TW_SLOTS (5 * 256 + (64 - 23))
 #define TW_BITMAP_WORDS ((TW_SLOTS + 8 * sizeof(size_t) - 1) / (8 * sizeof(size_t)))
 #if TW_TREE
@@ -193,7 +195,7 @@ struct tw {
         struct {
             const struct tw *self;
             unsigned char lock;
-        } first; /* what of a fresh wheel is not 0; see TW_WHEEL */
+        } first; /* the parts of a new wheel that are not 0; see TW_WHEEL */
 #endif
         uint64_t alignment;
         unsigned char bytes[TW_STORAGE];
@@ -201,9 +203,10 @@ struct tw {
 };
 
 #if TW_TREE
-/* An empty wheel at tick 0 that takes the lock, as an initialiser, so that it can be used before main. As
- * tw_init makes it, but for what tw_init asks the port: a lock whose word is 0 must be open, and a tool that
- * looks for races does not follow it. The slots of the other engine are too many for an initialiser.
+/* An initialiser for an empty wheel at tick 0 that takes the lock; such a wheel can be used before
+ * main. It equals a wheel made by tw_init, except for what tw_init asks the port: a lock whose word
+ * is 0 must be open, and race detectors do not follow the lock. The other engine has too many slots
+ * for an initialiser.
  *
  *     static struct tw wheel = TW_WHEEL(wheel); */
 #define TW_WHEEL(wheel) \
@@ -215,11 +218,12 @@ struct tw {
 #endif
 
 /* A program must be compiled with the same config.h as the library that it links with. To enforce
- * this, the functions that initialise wheels and nodes, and those that advance wheels, carry what sizes
- * depend on in their linker names, for example tw_init_wheel_runtime1; if that differs, linking fails.
- * TW_SMALL and TW_VALIDATION change no size and are not compared: a call of a function that was left out does
- * not link anyway. The library also exports the plain names, for languages that do not use this
- * header; they ask tw_node_size and tw_wheel_size how much storage to provide. */
+ * this, the functions that initialise wheels and nodes, and those that advance wheels, have linker
+ * names that contain the settings on which sizes depend, for example tw_init_wheel_runtime1. If the
+ * settings differ, linking fails. TW_SMALL and TW_VALIDATION change no size and are not compared; a
+ * call to a function that they leave out does not link anyway. The library also exports the plain
+ * names, for languages that do not use this header; they ask tw_node_size and tw_wheel_size how
+ * much storage to provide. */
 #if defined(__GNUC__) && defined(__ELF__)
 #define TW_TEXT_OF(number) #number
 #define TW_TEXT(number) TW_TEXT_OF(number)
@@ -342,10 +346,11 @@ int tw_wait(struct tw *w, const struct tw_node *node);
 int tw_cancel_all(struct tw *w, tw_callback *each, void *arg);
 
 #if TW_RUNTIME
-/* A walk over the pending nodes of a wheel. All zeroes: the walk begins. Do not copy, move or free one that
- * has begun and is not at its end. */
+/* A walk over the pending nodes of a wheel. All zeroes: the walk begins. Do not copy, move or free
+ * a walk that has begun and not ended. */
 struct tw_walk {
-    struct tw_node was;        /* a copy of the node that tw_walk_next has returned, from the moment it did */
+    struct tw_node was;        /* a copy of the node that tw_walk_next returned, from the moment it
+                                  did */
     struct tw_node place, end; /* the rest is private */
     uint32_t slots_done, times_emptied;
     int has_end;
@@ -353,13 +358,14 @@ struct tw_walk {
 
 /* Returns the next pending node, in no particular order; NULL at the end, or for an invalid w. Holds no lock
  * when it returns: another thread may cancel and free the node, so unless your program prevents that, use
- * only its address and the copy. Between two calls you may do anything to the wheel. A node that stays
- * pending throughout, and that no call arms or moves, is met once; or twice, if the wheel has lowered it
- * meanwhile; or perhaps not at all, if it is periodic and has fired, or an earlier tw_postpone has taken
- * effect meanwhile. The walk does not meet nodes that are armed while it is in their slot. */
+ * only its address and the copy. Between two calls you may do anything to the wheel. The walk
+ * returns a node that stays pending throughout, and that no call arms or moves, once. There are two
+ * exceptions: the node is returned twice if the wheel lowers it during the walk, and may be missed
+ * if it is periodic and fires during the walk, or if an earlier tw_postpone takes effect during the
+ * walk. Nodes that are armed while the walk is in their slot are not returned. */
 TW_MUST_CHECK struct tw_node *tw_walk_next(struct tw *w, struct tw_walk *walk);
 
-/* Ends a walk before its end. Returns 0.
+/* Ends a walk early. Returns 0.
  *   -EINVAL  see Conventions */
 int tw_walk_end(struct tw *w, struct tw_walk *walk);
 
@@ -409,7 +415,7 @@ TW_MUST_CHECK struct tw_node *tw_first(struct tw *w, uint32_t looks);
 
 /* In a callback: returns how many further ticks of this periodic node's grid had passed when it
  * was called. With TW_BURST these fires follow; with TW_COALESCE and TW_DELAY they are skipped.
- * Returns 0 for a oneshot, and outside callbacks. */
+ * Returns 0 for a one-shot node, and outside callbacks. */
 TW_MUST_CHECK tw_tick tw_overruns(struct tw *w);
 
 /* In a callback: returns the tick that its node was due at. TW_NEVER outside callbacks. */
@@ -429,7 +435,7 @@ TW_MUST_CHECK struct tw_node *tw_running(struct tw *w);
  *   -EBUSY   the wheel is already being advanced, by another thread or by the caller */
 int tw_advance(struct tw *w, tw_tick now, uint32_t budget) TW_LINKED_AS("tw_advance" TW_LAYOUT_NAME);
 
-/* A fire that is the caller's to make. */
+/* A fire that the caller makes by calling `fn`. */
 struct tw_fire {
     struct tw_node *node;
     tw_callback *fn; /* as given to tw_node_init, like `arg` */
@@ -444,10 +450,11 @@ struct tw_fire {
  *     while (tw_take(w, now, &fire) == 1)
  *         fire.fn(fire.node, fire.arg);
  *
- * does what tw_advance(w, now, TW_UNBOUNDED) does. For the wheel the callback has already returned:
- * tw_due, tw_overruns, tw_running and tw_wait know nothing of the fire, and the caller may do anything
- * in between, throw an exception included. A periodic node is armed again. Returns 1, or 0 if nothing
- * is due by `now`. One call moves as many nodes as it must, in short holds of the lock.
+ * does what tw_advance(w, now, TW_UNBOUNDED) does. To the wheel, the callback has already returned:
+ * tw_due, tw_overruns, tw_running and tw_wait know nothing of the fire, and between two calls the
+ * caller may do anything, including throw an exception. A periodic node is armed again. Returns 1,
+ * or 0 if nothing is due by `now`. One call moves as many nodes as it must, in short holds of the
+ * lock.
  *   -EINVAL  also: `now` is before tw_now(w) or is TW_NEVER, or fire is null; with 32-bit ticks:
  *            pending work would lag 2^31 ticks
  *   -EBUSY   the wheel is already being advanced, by another thread or by the caller */
@@ -473,8 +480,8 @@ TW_MUST_CHECK int tw_check(struct tw *w, tw_report *report, void *arg);
 
 /* The linked library, for languages that do not use this header. */
 
-/* Returns the size of a struct tw_node, or of a struct tw, in bytes. Memory of that size that is aligned as
- * malloc aligns it is storage for one, which tw_node_init or tw_init initialises. */
+/* Returns the size of a struct tw_node, or of a struct tw, in bytes. Memory of that size, aligned
+ * as malloc aligns it, can hold one; initialise it with tw_node_init or tw_init. */
 TW_MUST_CHECK size_t tw_node_size(void);
 TW_MUST_CHECK size_t tw_wheel_size(void);
 

@@ -23,7 +23,8 @@ namespace tickwheel {
 
 namespace detail {
 
-// What `co_await` makes of an awaitable: the object with await_ready, await_suspend and await_resume.
+// The awaiter that `co_await` makes from an awaitable: the object with await_ready, await_suspend
+// and await_resume.
 template <class Awaitable> decltype(auto) awaiter_of(Awaitable &&from) {
     if constexpr (requires { std::forward<Awaitable>(from).operator co_await(); })
         return std::forward<Awaitable>(from).operator co_await();
@@ -48,7 +49,8 @@ template <> struct in_time<void> { using type = bool; };
 }  // namespace detail
 
 // The work that with_timeout() and with_deadline() accept: a callable that takes a std::stop_token and
-// returns something to be awaited. A lambda that is a coroutine, or one that calls one.
+// returns something to be awaited. For example, a lambda that is a coroutine, or one that calls a
+// coroutine.
 template <class F>
 concept stoppable_work = std::move_constructible<F> && std::invocable<F &, std::stop_token> &&
     detail::awaiter<decltype(detail::awaiter_of(std::declval<std::invoke_result_t<F &, std::stop_token>>()))>;
@@ -60,33 +62,35 @@ concept stoppable_work = std::move_constructible<F> && std::invocable<F &, std::
 //     });
 //     if (!reply) ...                          // time was up
 //
-// When time is up, a stop is requested on the token, and that is all: the work ends itself, and the
-// co_await waits until it has. So nothing that the work refers to goes away under it, no frame is
-// destroyed by anybody but its owner, and however close deadline and end are, the coroutine resumes
-// once: where the work resumes it, as if it had awaited the work itself. Work that does not look at its
-// token is not ended early. Sleeps take the token: rt.sleep_for(1s, stop).
+// When time is up, the library only requests a stop on the token: the work must end itself, and the
+// co_await waits until it has. So everything that the work refers to stays alive, only its owner
+// destroys a frame, and the coroutine resumes once, however close together the deadline and the end
+// of the work are: where the work resumes it, as if it had awaited the work itself. Work that
+// ignores its token does not end early. Sleeps take the token: rt.sleep_for(1s, stop).
 //
 // The co_await returns
 //   a std::optional with the result of the work; empty if time was up first. For a reference it holds a
 //   std::reference_wrapper. For work that returns nothing, true, or false if time was up first.
-// Time was up first if the deadline's callback began before the coroutine was resumed. What the work has
-// returned by then is destroyed. An exception of the work passes through, except one that says that it was
-// stopped, a std::system_error of std::errc::operation_canceled, when time was up first.
+// Time was up first if the deadline's callback began before the coroutine was resumed. Then the
+// result of the work is destroyed, and so is an exception that says that the work was stopped, a
+// std::system_error of std::errc::operation_canceled. Any other exception of the work passes
+// through.
 //
-// A stop requested on `token` is passed on to the work, and what the work then returns is the result: an
-// outer with_timeout gives its token to an inner one in this way.
+// A stop requested on `token` is passed on to the work, and what the work then returns is the
+// result. In this way an outer with_timeout passes its token to an inner one.
 //
 // The callable is kept while the work goes on, so the captures of a lambda that is a coroutine live long
-// enough. It is called at once, and time counts from the co_await. Work that is ready then takes no timer.
+// enough. It is called at once, and time counts from the co_await. Work that is ready by then uses
+// no timer.
 //
 // The stop state is allocated. The deadline fires where callbacks run; while the runtime is stopped, time
-// is not up. If the deadline cannot be armed the work is told to stop, too, and the co_await throws
-// std::system_error as tw_runtime_arm says. An await_transform of the coroutine's promise does not see the
-// work.
+// is not up. If the deadline cannot be armed, a stop is requested, too, and the co_await throws
+// std::system_error as tw_runtime_arm says. An await_transform of the coroutine's promise does not
+// see the work.
 //
-// g++ 12, that of Debian 12, destroys the captures of a lambda that is written inside a co_await twice, if
-// they have a destructor. References and plain values are safe there; give another lambda a name, and move
-// it in: co_await rt.with_timeout(1s, std::move(work)).
+// g++ 12, the compiler of Debian 12, destroys the captures of a lambda that is written inside a
+// co_await a second time, if they have a destructor. References and plain values are safe there;
+// give another lambda a name, and move it in: co_await rt.with_timeout(1s, std::move(work)).
 //
 // Destroying the coroutine while it waits cancels the deadline, waits for its callback if that has just
 // begun, and destroys the work, which must be ready for that. Only a suspended coroutine may be destroyed:
@@ -135,7 +139,7 @@ template <class Node, stoppable_work Work> class [[nodiscard("co_await it")]] ti
     }
 
   private:
-    // What hears of the stop may destroy the timed_work, so it is requested of a copy.
+    // A callback of the stop may destroy the timed_work, so the stop is requested on a copy.
     static void request_stop(const std::stop_source &of) noexcept { std::stop_source(of).request_stop(); }
 
     struct pass_on {

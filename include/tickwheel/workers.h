@@ -12,12 +12,12 @@
  * Conventions are those of runtime.h, and:
  *   Arguments  `workers` is the pool. `options` may be null.
  *   Order      Runs begin in the order of the fires. The runs of one item follow each other: the next
- *              begins when the last has returned, unless the item is TW_CONCURRENT. Meanwhile runs of
- *              other items may pass it; then it keeps its place among the waiting fires.
+ *              begins when the last has returned, unless the item is TW_CONCURRENT. Meanwhile runs
+ *              of other items may overtake the waiting fire, which keeps its place.
  *   Periods    With TW_COALESCE and TW_DELAY a period may be shorter than a run: while a fire of the item
  *              waits, further fires join it and are counted by tw_runtime_overruns. With TW_BURST
- *              each fire is a run of its own; an item that never catches up fills the queue in the
- *              end, and then, except with TW_FULL_REJECT, delays every timer.
+ *              each fire is a run of its own; an item that never catches up eventually fills the
+ *              queue, and then, except with TW_FULL_REJECT, delays every timer.
  *   Cancelling Cancelling the node also prevents a fire that waits for a worker or is on its way to
  *              one, and then returns 1. tw_runtime_cancel_wait and tw_runtime_retire wait for a run
  *              as for a callback. Called from a run of the same item they do not wait; called from
@@ -88,7 +88,8 @@ TW_MUST_CHECK int tw_workers_new(struct tw_workers **workers, struct tw_runtime 
  *   -EBUSY  called from a callback of the runtime, or a set or table of timers uses the pool */
 int tw_workers_free(struct tw_workers *workers);
 
-/* Waits until no fire waits and nothing runs, including fires that come meanwhile. Returns 0.
+/* Waits until the queue is empty and nothing runs, including fires that arrive meanwhile. Returns
+ * 0.
  *   -EBUSY  called from a callback of the runtime */
 int tw_workers_wait(struct tw_workers *workers);
 
@@ -99,9 +100,10 @@ struct tw_worker_stats {
     uint64_t rejected;  /* fires that were not run because the queue was full */
     uint64_t discarded; /* fires that were not run because of a stop */
     uint64_t blocked;   /* times that the runtime's thread waited for room */
-    uint32_t waiting;   /* fires in the queue now, and one for which the runtime's thread seeks room */
+    uint32_t waiting;   /* fires in the queue now, including one for which the runtime's thread
+                           seeks room */
     uint32_t running;   /* runs in progress now */
-    uint32_t longest;   /* highest number of fires that were ever in the queue */
+    uint32_t longest;   /* highest number of fires ever in the queue */
 };
 
 /* Fills in *stats and returns 0. */
@@ -115,7 +117,8 @@ struct tw_runnable {
     const struct tw_runnable_hooks *hooks;
     struct tw_workers *workers;
     uint32_t waiting; /* number of fires in the ring */
-    uint32_t place;   /* position among those that a worker may take; 0: not among them */
+    uint32_t place;   /* position among the runnables that a worker may take; 0: it is not one of
+                         them */
     uint32_t runner;  /* the thread that ran it last; 0: none yet */
     uint32_t flags;
 };

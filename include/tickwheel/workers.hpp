@@ -27,7 +27,7 @@ struct workers_options {
     tickwheel::at_stop at_stop = tickwheel::at_stop::drain;
     const char *thread_name = nullptr;
 
-    std::uint32_t capacity = 0;  // the most timers at a time, allocated at once; 0: no limit
+    std::uint32_t capacity = 0;  // most timers at a time, all allocated now; 0: no limit
     bool concurrent = false;     // true: several fires of one timer may run at the same time
 };
 
@@ -66,8 +66,8 @@ template <class Clock> class basic_workers : public basic_timers<Clock, tw_work>
     // The pool as the C interface knows it.
     [[nodiscard]] tw_workers *native() const noexcept { return this->home_->pool; }
 
-    // Returns when no fire waits and no callback runs. Throws std::system_error as tw_workers_wait
-    // says.
+    // Returns when the queue is empty and no callback runs. Throws std::system_error as
+    // tw_workers_wait says.
     void wait() { detail::check(tw_workers_wait(native())); }
 
     // See tw_workers_stats.

@@ -209,9 +209,8 @@ void stop_if_not_idle(const tw_node &node) {
             stop(&node, node.state, "it is a copy of a pending node, the one at ", "", original);
     if (node.state == TW_PENDING && is_callback(node.fn))
         stop(&node, node.state,
-             "it says that it is pending, and is not: it is the copy of a node that was, or its wheel has "
-             "gone or "
-             "was initialised again");
+             "it says that it is pending, but is not: it is a copy of a node that was, or its wheel is gone "
+             "or was initialised again");
     const bool may_be_idle = node.fn == nullptr || is_callback(node.fn);
     if (node.state == TW_PENDING || node.state > TW_RETIRED || !may_be_idle)
         stop(&node, node.state, "it was never initialised (tw_node_init), or was overwritten since");

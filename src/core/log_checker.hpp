@@ -43,11 +43,11 @@ template <class Shape> class log_checker {
         expect(at.at_ != nullptr ? sweeps_found_ == 1 : at.before_ == nullptr,
                "a sweep stands in its log, behind the chunk before");
         expect(found_ == all.entries, "entries is the number of entries");
-        expect(found_seams_ == all.seams, "the seams are counted");
-        expect(seams_alone_ <= Shape::top + 2 || at.is_under_way(), "few logs have seams alone");
+        expect(found_seams_ == all.seams, "seams is the number of seams");
+        expect(seams_alone_ <= Shape::top + 2 || at.is_under_way(), "few logs hold only seams");
         expect(current_ == all.armed, "each armed record has one entry that is not stale");
         expect(found_ <= 2 * all.armed + all.spare,
-               "no more entries are stale than records are armed, and some");
+               "stale entries outnumber armed records by at most a constant");
     }
 
   private:

@@ -34,7 +34,7 @@ inline void make_empty(tw_link &ring) { ring.next = ring.prev = &ring; }
 
 // Stops the program because of a link that a neighbour contradicts.
 [[noreturn]] inline void stop_at(const tw_link &broken) {
-    stop("its neighbours in the wheel do not agree: it was initialised again, copied, overwritten or freed "
+    stop("its neighbours in the wheel do not agree: it was reinitialised, copied, overwritten or freed "
          "while it was pending",
          &node_of(broken));
 }

@@ -28,7 +28,7 @@ template <class Shape> class slot_checker : private broken_invariants {
             check_slot(slot, opening_of_far(slot));
         expect(found_ == w_.count, "count is the number of pending nodes", nullptr);
 #if TW_RUNTIME
-        expect(found_places_ == w_.places, "the places of walks are counted", nullptr);
+        expect(found_places_ == w_.places, "places is the number of places of walks", nullptr);
         if (logs_.exist())
             logs_.check_whole();
 #endif
@@ -43,8 +43,9 @@ template <class Shape> class slot_checker : private broken_invariants {
     };
 
     void check_time() {
-        expect(!before(w_.cursor, w_.origin), "no slot is counted from after the cursor", nullptr);
-        expect(w_.open_level != 0 || w_.cursor == w_.origin, "slots are counted from the cursor", nullptr);
+        expect(!before(w_.cursor, w_.origin), "the origin is not after the cursor", nullptr);
+        expect(w_.open_level != 0 || w_.cursor == w_.origin, "origin is cursor unless a slot is open",
+               nullptr);
         expect(!before(w_.now, w_.cursor), "the cursor is not ahead of now", nullptr);
         expect(is_tick(w_.now), "now is a tick", nullptr);
         expect(!is_quiet() || (w_.open_level == 0 && w_.cursor == w_.now), "a quiet wheel has caught up",
@@ -86,7 +87,7 @@ template <class Shape> class slot_checker : private broken_invariants {
         if (logs_.exist())
             is_busy = logs_.check_slot(slot, opening) || is_busy;
 #endif
-        expect(w_.slots.busy.test(slot) == is_busy, "a slot has its bit set if it holds timers", nullptr);
+        expect(w_.slots.busy.test(slot) == is_busy, "a slot's bit says whether it holds timers", nullptr);
         expect(!is_busy || !is_quiet() || opening >= w_.quiet_until - w_.cursor,
                "no slot opens while the wheel is quiet", nullptr);
         return is_busy;

@@ -332,7 +332,8 @@ int check_place(const tw_runtime &rt) {
 
 int explain(int error) {
     if (error == -EPERM)
-        return runtime::refuse(error, "the folder of the sockets belongs to another user, or lets others in");
+        return runtime::refuse(error,
+                               "the folder of the sockets belongs to another user, or is open to others");
     if (error == -EADDRINUSE)
         return runtime::refuse(error, "there is something else at the path");
     return runtime::explain_system_error(error);

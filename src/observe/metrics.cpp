@@ -100,14 +100,14 @@ class metrics {
     void write_stats() {
         tw_stats stats;
         tw_runtime_stats(&rt_, &stats);
-        head("tickwheel_pending", "gauge", "Timers that are pending.");
+        head("tickwheel_pending", "gauge", "Pending timers.");
         row("tickwheel_pending");
         out_.print("%zu\n", tw_runtime_count(&rt_));
-        write_counter("tickwheel_wakeups_total", "Times that the thread woke up.", stats.wakeups);
-        write_counter("tickwheel_wakes_total", "Times that a call woke the thread.", stats.wakes);
-        write_counter("tickwheel_clock_sets_total", "Times that the wall clock was found set back.",
+        write_counter("tickwheel_wakeups_total", "How often the thread woke up.", stats.wakeups);
+        write_counter("tickwheel_wakes_total", "How often a call woke the thread.", stats.wakes);
+        write_counter("tickwheel_clock_sets_total", "How often the wall clock was found set back.",
                       stats.clock_sets);
-        write_counter("tickwheel_wait_errors_total", "Times that the driver could not wait.",
+        write_counter("tickwheel_wait_errors_total", "How often the driver could not wait.",
                       stats.wait_errors);
     }
 
@@ -115,9 +115,9 @@ class metrics {
         tw_label_counts counts[TW_LABELS];
         const int rows = merge_equal(counts, tw_runtime_labels(&rt_, counts, TW_LABELS));
         write_column("tickwheel_fires_total", "Fires.", counts, rows, &tw_label_counts::fires);
-        write_column("tickwheel_cancels_total", "Fires that calls have prevented.", counts, rows,
+        write_column("tickwheel_cancels_total", "Fires that a call prevented.", counts, rows,
                      &tw_label_counts::cancels);
-        write_column("tickwheel_overruns_total", "Fires of periodic timers that were missed.", counts, rows,
+        write_column("tickwheel_overruns_total", "Missed fires of periodic timers.", counts, rows,
                      &tw_label_counts::overruns);
         head("tickwheel_label_callback_seconds_total", "counter", "How long callbacks ran, by label.");
         for (int i = 0; i < rows; ++i) {

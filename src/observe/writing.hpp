@@ -16,7 +16,7 @@ template <class Body> auto write_text(tw_runtime *rt, tw_text *write, void *arg,
     if (const int error = runtime::check_usable(rt); error != 0)
         return result{error};
     if (write == nullptr)
-        return result{runtime::refuse(-EINVAL, "the function that writes is null")};
+        return result{runtime::refuse(-EINVAL, "the write function is null")};
     const runtime::no_thread_cancel guard;
     runtime::end_of_call end;
     const runtime::inside_user_code frame(*rt, end);

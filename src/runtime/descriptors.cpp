@@ -31,7 +31,7 @@ int check_lending(const tw_runtime *rt) {
         return error;
     return rt->driver->descriptor != nullptr
                ? 0
-               : refuse(-EOPNOTSUPP, "this driver has no descriptor; \"timerfd\" has");
+               : refuse(-EOPNOTSUPP, "this driver has no descriptor; \"timerfd\" has one");
 }
 
 }  // namespace

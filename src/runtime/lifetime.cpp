@@ -45,11 +45,11 @@ const char *what_is_wrong(const tw_runtime_options &o) {
     if (o.slack_ns < 0)
         return "slack_ns is negative";
     if (o.priority < 0 || o.priority > 99)
-        return "priority is not 0 .. 99";
+        return "priority is outside 0 .. 99";
     if (!is_one_of(o.clock, TW_CLOCK_DEFAULT, TW_CLOCK_VIRTUAL))
-        return "no such clock";
+        return "there is no such clock";
     if (o.driver != nullptr && o.own_driver != nullptr)
-        return "both a driver's name and an own driver";
+        return "both driver and own_driver are set";
     if (!is_thread_name(o.thread_name))
         return "thread_name has more than 15 characters";
     return nullptr;
@@ -152,10 +152,11 @@ int explain_refused_driver(int error) {
         return refuse(error,
                       "the kernel lacks what the driver needs; \"uring\" needs Linux 6.1, with io_uring");
     case -EPERM:
-        return refuse(error, "the system forbids what the driver needs; to \"uring\", a sandbox does, or "
+        return refuse(error, "the system forbids what the driver needs; for \"uring\", see the sandbox or "
                              "kernel.io_uring_disabled");
     case -EOPNOTSUPP:
-        return refuse(error, "the driver cannot wait on this clock; \"uring\" on none in a time namespace");
+        return refuse(error,
+                      "the driver cannot wait on this clock; \"uring\" cannot on any in a time namespace");
     default:
         return explain_system_error(error);
     }
@@ -261,7 +262,7 @@ void interrupt_and_join(tw_runtime &rt) TW_REQUIRES(rt.lifecycle_mutex) {
 }
 
 int check_not_lent(const tw_runtime &rt) {
-    return rt.lent ? refuse(-EBUSY, "its descriptor is in a loop (tw_runtime_fd)") : 0;
+    return rt.lent ? refuse(-EBUSY, "a loop uses the runtime's descriptor (tw_runtime_fd)") : 0;
 }
 
 // A callback may have stopped the thread. The thread then ends by itself, and the next call from outside
@@ -304,7 +305,7 @@ int check_running(const tw_runtime *rt) {
         return error;
     return rt->driver->wait_until != nullptr
                ? 0
-               : refuse(-EOPNOTSUPP, "this driver does not wait, so it cannot run");
+               : refuse(-EOPNOTSUPP, "this driver does not wait, so the runtime cannot run");
 }
 
 // Closes the runtime to arming, starting and making. Returns false if it was already being freed.
@@ -380,18 +381,20 @@ using namespace tickwheel::runtime;
 TW_API int tw_runtime_new(tw_runtime **rt, const tw_runtime_options *options) {
     TW_NOTE_CALLER;
     const tw_runtime_options o = options != nullptr ? *options : tw_runtime_options{};
-    if (const char *const wrong = rt == nullptr ? "no place for the runtime (rt is null)" : what_is_wrong(o);
+    if (const char *const wrong = rt == nullptr ? "the place for the runtime (rt) is null" : what_is_wrong(o);
         wrong != nullptr)
         return refuse(-EINVAL, wrong);
     const tw_driver *const driver =
         o.own_driver != nullptr ? o.own_driver : tw_driver_named(o.driver != nullptr ? o.driver : "sleep");
     if (driver == nullptr)
-        return refuse(-ENOENT, "no driver has this name; there are sleep, epoll, uring, timerfd and manual");
+        return refuse(-ENOENT,
+                      "no driver has this name; the names are sleep, epoll, uring, timerfd and manual");
     if (!is_whole(*driver))
-        return refuse(-EINVAL, "the own driver lacks a name or a function");
+        return refuse(-EINVAL, "own_driver lacks a name or a function");
     if (!can_tell(*driver, clock_for(*driver, o.clock)))
-        return refuse(-EOPNOTSUPP,
-                      "the driver cannot wait on this clock; epoll, uring and timerfd can on the wall clock");
+        return refuse(
+            -EOPNOTSUPP,
+            "the driver cannot wait on this clock; epoll, uring and timerfd can wait on the wall clock");
     const no_thread_cancel guard;
     return explain_refused_driver(make(*driver, o, *rt));
 }

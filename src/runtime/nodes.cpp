@@ -241,9 +241,9 @@ const char *tickwheel::runtime::what_is_wrong(const tw_runtime &rt, const tw_whe
     if (when.period_ns != 0 && static_cast<std::uint64_t>(when.period_ns) < rt.steady.unit.ns)
         return "the period is shorter than the runtime's tick";
     if (when.period_ns != 0 && !rt.steady.unit.counts(when.period_ns))
-        return "the period is finer than ticks of more than 4 s can count";
+        return "ticks of more than 4 s cannot count this period exactly";
     if (!is_one_of(when.missed, TW_COALESCE, TW_BURST))
-        return "missed is none of TW_COALESCE, TW_DELAY, TW_BURST";
+        return "missed is not TW_COALESCE, TW_DELAY or TW_BURST";
     return when.fires > TW_FIRES_MAX ? "fires is more than TW_FIRES_MAX" : nullptr;
 }
 

@@ -26,7 +26,7 @@ int refuse_as_the_wheel(int error) {
     case -EBUSY:
         return refuse(error, "the node is pending on another runtime or wheel, or is a copy of a node");
     case -EPERM:
-        return refuse(error, "the node is retired, and tw_node_init not called since");
+        return refuse(error, "the node is retired, and tw_node_init was not called since");
     case -ENOENT:
         return refuse(error, "the node is not pending");
     default:
@@ -42,7 +42,7 @@ const char *meaning_of(int error) {
     case -EPERM:
         return "not permitted: the node is retired, its set is being freed, or the system forbids it";
     case -ENOENT:
-        return "there is none: nothing has this name, handle, key or descriptor, or the node is not pending";
+        return "not found: nothing has this name, handle, key or descriptor, or the node is not pending";
     case -ESTALE:
         return "the timer is gone: it has fired for the last time, or was stopped";
     case -EBADF:
@@ -52,22 +52,23 @@ const char *meaning_of(int error) {
     case -ESHUTDOWN:
         return "the runtime is being freed: nothing is armed, started or made on it any more";
     case -EAGAIN:
-        return "the system has no room for another thread";
+        return "the system cannot create another thread";
     case -ENOMEM:
         return "out of memory";
     case -EBUSY:
-        return "busy: it is pending elsewhere, in use or running, or this runtime is being driven";
+        return "busy: the timer is pending elsewhere or running, the object is in use, or the runtime is "
+               "being driven";
     case -EEXIST:
-        return "the descriptor is watched already";
+        return "the descriptor is already watched";
     case -EINVAL:
         return "a bad argument: null, negative, out of range or never initialised";
     case -ELOOP:
-        return "a descriptor that would watch itself";
+        return "the descriptor would watch itself";
     case -ENFILE:
     case -EMFILE:
         return "out of descriptors, or of handles for timers";
     case -ENOSPC:
-        return "full: as many timers as the capacity, or the system's limit of watched descriptors";
+        return "full: the capacity for timers, or the system's limit on watched descriptors, is used up";
     case -ERANGE:
         return "beyond the end of time";
     case -EOPNOTSUPP:
@@ -75,7 +76,7 @@ const char *meaning_of(int error) {
     case -ENOSYS:
         return "the kernel lacks what the driver needs";
     case -EALREADY:
-        return "the runtime runs already";
+        return "the runtime is already running";
     default:
         return error < 0 ? "unknown error" : "no error";
     }

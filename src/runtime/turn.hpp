@@ -56,9 +56,9 @@ class drive_permit {
     drive_permit(const drive_permit &) = delete;
     drive_permit &operator=(const drive_permit &) = delete;
     int error() const {
-        return granted_
-                   ? 0
-                   : refuse(-EBUSY, "its thread, another call or this callback drives the runtime already");
+        return granted_ ? 0
+                        : refuse(-EBUSY, "the runtime is already driven by its thread, by another call or "
+                                         "around this callback");
     }
 
   private:

@@ -12,7 +12,7 @@ int check_moving(const tw_runtime *rt, std::int64_t by) {
     if (!is_manual(*rt->driver))
         return refuse(-EOPNOTSUPP, "only virtual time can be moved: the driver \"manual\"");
     if (by < 0)
-        return refuse(-EINVAL, "time does not go back");
+        return refuse(-EINVAL, "the duration is negative, but time does not go back");
     return by > last_reading - rt->steady.clock.read() ? explain_system_error(-ERANGE) : 0;
 }
 

@@ -144,7 +144,8 @@ template <class Lock, class What>
 TW_INLINED inline int with(tw_keyed &set, const tw_key &key, std::uint32_t hash, What what) {
     Lock lock(*set.space);
     record *const found = find(set, hash, key);
-    return found == nullptr ? runtime::refuse(-ENOENT, "no timer is under this key") : what(*found, lock);
+    return found == nullptr ? runtime::refuse(-ENOENT, "there is no timer under this key")
+                            : what(*found, lock);
 }
 
 template <class Lock, class What> int with(tw_keyed *set, const tw_key &key, What what) {

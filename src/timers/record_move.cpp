@@ -9,8 +9,8 @@ namespace {
 
 int refuse_busy(const record &timer) {
     return runtime::refuse(-EBUSY, has_next(timer)
-                                       ? "its schedule (next) has not yet returned the next deadline"
-                                       : "the timer's last callback runs or is about to");
+                                       ? "the schedule (next) has not yet returned the next deadline"
+                                       : "the timer's last callback is running or about to run");
 }
 
 // The tick of a delay from a reading of the steady clock, on the record's own timeline.

@@ -87,7 +87,7 @@ std::int64_t drain(record_set &set, const record_visitor &visitor) {
     record_lock lock(*set.space);
     while ((set.drains & bit_of_next_drain(set)) != 0) {
         if (inside_record::of(set))
-            return runtime::refuse(-EBUSY, "another drain waits for the callback that this is called from");
+            return runtime::refuse(-EBUSY, "another call that cancels all timers waits for this callback");
         wait_for_progress(*set.space, lock);
     }
     const std::uint64_t own_bit = bit_of_next_drain(set);
@@ -435,7 +435,7 @@ int free_set(record_set *set) {
         return error;
     if (inside_record::of(*set))
         return runtime::refuse(-EBUSY,
-                               "called from a callback, next, drop, copy or each of a timer of this set");
+                               "called from a callback, next, drop, copy or visit of a timer of this set");
     runtime::end_of_call end;
     const runtime::inside_user_code frame(*set->rt, end);
     {

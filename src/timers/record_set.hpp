@@ -100,7 +100,7 @@ int make_set(Set **made, tw_runtime *rt, const tw_set_options *given, const look
     if (const int error = check_usable(rt, options); error != 0)
         return error;
     if (made == nullptr)
-        return runtime::refuse(-EINVAL, "no place for the set");
+        return runtime::refuse(-EINVAL, "the place for the set is null");
     void *const memory = std::calloc(1, sizeof(Set));
     if (memory == nullptr)
         return -ENOMEM;

@@ -20,13 +20,13 @@ const char *what_is_wrong_with(const record_set &set, const tw_when *when, const
     if (task.arg_size > set.storage)
         return "the task's argument is larger than the storage that its set was made with";
     if (task.arg_size != 0 && task.arg == nullptr)
-        return "the task's argument has a size, and is null";
+        return "the task's arg is null, but arg_size is not 0";
     if (task.copy != nullptr && task.arg_size == 0)
         return "the task has a copy function, but arg_size is 0";
     if (when == nullptr)
         return task.next != nullptr ? nullptr : "neither when nor a schedule of its own (next)";
     if (task.next != nullptr && when->period_ns != 0)
-        return "both a period and a schedule of its own (next)";
+        return "the timer has both a period and a schedule (next)";
     return runtime::what_is_wrong(*set.rt, *when);
 }
 
@@ -156,7 +156,7 @@ int ask_user(record_set &set, record &timer, const tw_task &task, bool copies, t
     if (copies)
         task.copy(arg_of(timer), task.arg);
     const bool never_fires = first != nullptr && !ask_first(set, timer, *first);
-    return never_fires ? runtime::refuse(-ENOENT, "its schedule (next) has no first time") : 0;
+    return never_fires ? runtime::refuse(-ENOENT, "the schedule (next) returned no first deadline") : 0;
 }
 
 bool is_plain(const tw_when &when) { return when.absolute == 0 && when.period_ns == 0 && when.slack_ns == 0; }

@@ -59,7 +59,7 @@ TW_INLINED inline int find(tw_timers &set, tw_handle handle, record *&found) TW_
 int check_start(const tw_timers *timers, const tw_handle *handle) {
     if (const int error = check_arming(timers); error != 0)
         return error;
-    return handle == nullptr ? runtime::refuse(-EINVAL, "no place for the handle") : 0;
+    return handle == nullptr ? runtime::refuse(-EINVAL, "the place for the handle is null") : 0;
 }
 
 }  // namespace

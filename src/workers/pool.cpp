@@ -15,13 +15,13 @@ constexpr std::uint32_t longest_queue = std::uint32_t{1} << 24;
 // Returns null if the options are valid, else the reason.
 const char *what_is_wrong(const tw_workers_options &o) {
     if (o.threads > TW_WORKERS_MAX)
-        return "more threads than TW_WORKERS_MAX";
+        return "threads is more than TW_WORKERS_MAX";
     if (o.queue > longest_queue)
-        return "the queue is too long";
+        return "queue is more than 2^24";
     if (!runtime::is_one_of(o.when_full, TW_FULL_INLINE, TW_FULL_BLOCK))
-        return "when_full is none of its values";
+        return "when_full is not a value of enum tw_when_full";
     if (!runtime::is_one_of(o.at_stop, TW_STOP_DRAIN, TW_STOP_DISCARD))
-        return "at_stop is none of its values";
+        return "at_stop is not a value of enum tw_at_stop";
     if (!runtime::is_thread_name(o.thread_name))
         return "thread_name has more than 15 characters";
     return nullptr;
@@ -258,7 +258,7 @@ using namespace tickwheel::workers;
 TW_API int tw_workers_new(tw_workers **workers, tw_runtime *rt, const tw_workers_options *options) {
     const tw_workers_options o = options != nullptr ? *options : tw_workers_options{};
     if (workers == nullptr)
-        return runtime::refuse(-EINVAL, "no place for the workers");
+        return runtime::refuse(-EINVAL, "the place for the workers is null");
     if (rt != nullptr)  // else check_arming reports the null runtime
         if (const char *const wrong = what_is_wrong(o); wrong != nullptr)
             return runtime::refuse(-EINVAL, wrong);

@@ -39,12 +39,12 @@ TEST(check_finds_a_wheel_whose_own_state_is_wrong) {
     assert_names_each(fresh, {
         {"count is the number of pending nodes", [] { ++inside().count(); }},
             {"count is the number of pending nodes", [] { --inside().count(); }},
-            {"no slot is counted from after the cursor", [] { inside().at().origin = 2; }},
+            {"the origin is not after the cursor", [] { inside().at().origin = 2; }},
             {"the cursor is not ahead of now", [] { inside().at().cursor = inside().at().origin = 2; }},
             {"now is a tick", [] { inside().at().now = never; }},
-            {"a slot has its bit set if it holds timers", [] { inside().slots().busy.clear(slot_of(0, 5)); }},
-            {"a slot has its bit set if it holds timers", [] { inside().slots().busy.set(slot_of(0, 77)); }},
-            {"slots are counted from the cursor", [] { inside().at().origin = 0; }},
+            {"a slot's bit says whether it holds timers", [] { inside().slots().busy.clear(slot_of(0, 5)); }},
+            {"a slot's bit says whether it holds timers", [] { inside().slots().busy.set(slot_of(0, 77)); }},
+            {"origin is cursor unless a slot is open", [] { inside().at().origin = 0; }},
             {"a quiet wheel has caught up",
              [] {
                  inside().at().now = 2;
@@ -57,7 +57,7 @@ TEST(check_finds_a_wheel_whose_own_state_is_wrong) {
              }},
             {"no slot opens while the wheel is quiet", [] { inside().quiet_until() = 6; }},
 #if TW_RUNTIME
-            {"the places of walks are counted", [] { ++inside().at().places; }},
+            {"places is the number of places of walks", [] { ++inside().at().places; }},
 #endif
     });
 }

@@ -211,7 +211,7 @@ TEST(checks_name_a_copy_of_a_pending_node) {
     assert_stops(use_a_copy, "it is a copy of a pending node", ARMED_THERE);
     assert_stops(arm_a_copy_on_another_wheel, "it is a copy of a pending node", ARMED_THERE);
     assert_stops(use_a_copy_of_one_with_neighbours, "it is a copy of a pending node, the one at ");
-    assert_stops(use_an_old_copy, "it is the copy of a node that was");
+    assert_stops(use_an_old_copy, "it is a copy of a node that was");
     assert_well(copy_while_idle);
 }
 

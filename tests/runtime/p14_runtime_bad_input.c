@@ -263,7 +263,7 @@ TEST(p14_refusals_of_timers_and_workers_name_the_argument) {
     EXPLAINED(tw_timer_after(handles, &(tw_handle){0}, 1, on_event, NULL), "as many timers");
     assert_int_equal(tw_timer_cancel(handles, handle), 1);
     EXPLAINED(tw_timer_cancel(handles, handle), "the timer is gone");
-    EXPLAINED(tw_keyed_cancel(keyed, tw_key_string("unknown")), "no timer is under this key");
+    EXPLAINED(tw_keyed_cancel(keyed, tw_key_string("unknown")), "there is no timer under this key");
     EXPLAINED(tw_keyed_after(keyed, tw_key_bytes(NULL, 1), 1, on_event, NULL), "bytes are null");
     EXPLAINED(tw_keyed_cancel(keyed, tw_key_bytes("", TW_KEY_MAX + 1)), "longer than TW_KEY_MAX");
     EXPLAINED(tw_workers_free(NULL), "no error");

@@ -127,7 +127,7 @@ std::vector<std::string> find_sockets(std::string &why) {
         }
         ::closedir(entries);
     }
-    why = error == 0 || error == -ENOENT ? "no program of yours can be looked at; see tw_inspect_start"
+    why = error == 0 || error == -ENOENT ? "no program of yours can be observed; see tw_inspect_start"
                                          : std::string(folder.text) + " is not private to you";
     std::sort(found.begin(), found.end());
     std::vector<std::string> paths;
@@ -144,7 +144,7 @@ bool ask(const std::string &socket, unsigned timers, bool even_if_many, sample &
         return false;
     }
     if (server.answer("") != observe::inspect::greeting) {
-        why = "it speaks another language, is busy, or refuses you";
+        why = "it uses another protocol, is busy, or refuses you";
         return false;
     }
     std::optional<stats> told = read_stats(server.answer("stats\n"));
@@ -153,7 +153,7 @@ bool ask(const std::string &socket, unsigned timers, bool even_if_many, sample &
     if (told && timers != 0 && (even_if_many || told->pending <= many_timers))
         next = read_timers(server.answer("pending " + std::to_string(timers) + "\n"));
     if (!told || !next) {
-        why = "its answer makes no sense, or did not come";
+        why = "its answer is malformed, or did not come";
         return false;
     }
     to.socket = socket;

@@ -19,11 +19,11 @@ using namespace tickwheel::top;
 namespace {
 
 constexpr char usage[] = "usage: tickwheel-top [--once] [--seconds S] [--timers N] [PID | SOCKET]\n"
-                         "  shows what the timers of your programs do that call tw_inspect_start\n"
-                         "  --once       print it once, and end\n"
-                         "  --seconds S  between two looks (1); rates are of that time\n"
-                         "  --timers N   how many of the timers that are due next (5; at most 64)\n"
-                         "  q ends it\n";
+                         "  shows what the timers of your programs do, if these call tw_inspect_start\n"
+                         "  --once       print once and exit\n"
+                         "  --seconds S  time between two updates (1); rates cover that time\n"
+                         "  --timers N   how many of the timers that are due next to show (5; at most 64)\n"
+                         "  q quits\n";
 
 struct options {
     bool once = false;
@@ -65,7 +65,7 @@ options read_options(int argc, char **argv) {
             std::printf("tickwheel-top %d.%d.%d\n", TW_VERSION_MAJOR, TW_VERSION_MINOR, TW_VERSION_PATCH);
             std::exit(0);
         } else if (word.empty() || word[0] == '-' || !o.which.empty()) {
-            refuse("what is " + word + "?");
+            refuse("unexpected argument: " + word);
         } else {
             o.which = word;
         }
@@ -85,7 +85,7 @@ std::vector<std::string> sockets_of(const options &o, std::string &why) {
     std::vector<std::string> all = find_sockets(why);
     if (!o.which.empty()) {
         std::erase_if(all, [&](const std::string &each) { return !is_of_process(each, o.which); });
-        why = "no process " + o.which + " of yours can be looked at; see tw_inspect_start";
+        why = "no process " + o.which + " of yours can be observed; see tw_inspect_start";
     }
     return all;
 }

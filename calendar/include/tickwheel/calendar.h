@@ -16,8 +16,8 @@
  *     tw_timer_start(timers, &handle, NULL, &task);    // on a runtime with TW_CLOCK_WALL
  *
  * A calendar is a cron expression in a time zone. It only computes due times; timers of timers.h and
- * keyed.h ask a calendar through `next` of task.h, where `arg` is a struct of yours that has the
- * calendar in it. tickwheel/durable.h uses the same expressions. The library is tickwheel::calendar
+ * keyed.h ask a calendar through `next` of task.h, where `arg` is your struct that contains the
+ * calendar. tickwheel/durable.h uses the same expressions. The library is tickwheel::calendar
  * (pkg-config: tickwheel-calendar).
  *
  * An expression has five fields, or six with seconds first; without them the second is 0:
@@ -46,14 +46,14 @@
  *   Time       Nanoseconds since 1970 in UTC, as TW_CLOCK_WALL reads. Due times are whole seconds, from
  *              1970 to the end of 2200.
  *   Clock      The runtime must have TW_CLOCK_WALL. TW_CLOCK_VIRTUAL works too, and begins on
- *              1 January 1970. Readings of the other clocks are no dates, and the library cannot tell:
- *              there timers fire at the wrong times. On ticks longer than a second, due times of one
- *              tick fire as one.
+ *              1 January 1970. Readings of the other clocks are not dates, but the library cannot
+ *              tell: on those clocks timers fire at the wrong times. On ticks longer than a second,
+ *              due times of one tick fire as one.
  *   Forward    If the clock is set forward past due times, or callbacks are late, these due times are
  *              missed. The timer fires at once, for the first of them. If `next` counts from the
- *              present, as above, the rest is skipped, and tw_calendar_count tells how many there were.
- *              If `next` counts from `due_ns` alone, each of them fires: a machine that boots in 1970
- *              and then sets its clock would make up for decades.
+ *              present, as above, the rest is skipped, and tw_calendar_count returns how many there
+ *              were. If `next` counts from `due_ns` alone, each of them fires: a machine that boots
+ *              in 1970 and then sets its clock would catch up on decades of due times.
  *   Back       If the clock is set back, a due time that has fired is not due again. The timer waits
  *              until the clock reads its deadline, which stays the same. After a wrong clock was far
  *              ahead, start the timer again.

@@ -8,31 +8,31 @@
  *     ...
  *     tw_durable_close(jobs);
  *
- * A library of its own, tickwheel_durable. A timer here is called a job. The database keeps all jobs. Each
- * process that handles a kind of jobs is a member of the database: it claims those that are due soon, holds
- * them on its wheel, and runs each on a worker when it is due. durable/docs/DURABLE.md says what is promised,
- * and what is not.
+ * This is a separate library, tickwheel_durable. A timer here is called a job. The database keeps
+ * all jobs. Each process that handles a kind of jobs is a member of the database: it claims those
+ * that are due soon, holds them on its wheel, and runs each on a worker when it is due.
+ * durable/docs/DURABLE.md says what is promised, and what is not.
  *
  * Conventions are those of runtime.h, and:
  *   Arguments  `durable` is the connection of this process with a database. `kind` and `key` name the job
  *              that the call is about. `options` and `retries` may be null. Texts end with a zero byte.
  *   Names      A job is known by its kind and its key: texts in UTF-8 of 1 to TW_DURABLE_NAME_MAX bytes, with
  *              any character but the zero byte. There is one job of each name.
- *   Time       Of the database's clock: nanoseconds since 1970, UTC. It is kept in whole microseconds, and a
- *              time rounds up. Times range from 1970 to the end of the year 2200.
+ *   Time       Of the database's clock: nanoseconds since 1970, UTC. Times are kept in whole
+ *              microseconds, and round up. They range from 1970 to the end of the year 2200.
  *   Results    Besides those that are documented with it, each function that asks the database can return:
- *   -ENOTCONN    the database cannot be reached now, or the connection broke. A call that changes something
- *                may have done so all the same; to repeat it does no harm
+ *   -ENOTCONN    the database cannot be reached now, or the connection broke. A call that changes
+ *                something may have taken effect; repeating it does no harm
  *   -ETIMEDOUT   the database did not answer within the time of the options; otherwise as -ENOTCONN
- *   -EBUSY       others keep the database, a table or a row locked, or a deadlock or a timeout of the server
- *                ended the call; it has changed nothing
- *   -EACCES      the database refuses the user, or the file its permission
- *   -EROFS       the database can only be read
- *   -ENOSPC      it has no room left
- *   -EBADMSG     it is damaged, or no database
+ *   -EBUSY       another connection keeps the database, a table or a row locked, or a deadlock or a
+ *                timeout of the server ended the call; the call has changed nothing
+ *   -EACCES      the database refuses the user, or the permissions of the file do
+ *   -EROFS       the database is read-only
+ *   -ENOSPC      the database has no space left
+ *   -EBADMSG     it is damaged, or not a database
  *   -EPROTO      its tables are those of a later release, or have been changed
  *   -EDEADLK     called by a visitor of the same connection
- *   -EIO         another error of the database, which tw_durable_explain tells
+ *   -EIO         another error of the database, which tw_durable_explain describes
  *   -ENOMEM      no memory
  *   -ECHILD      this process is a fork of the one that opened it
  *   Threads    Every function may be called from any thread, handlers included, unless it says otherwise.
@@ -55,7 +55,7 @@ extern "C" {
 #define TW_DURABLE_NAME_MAX 512      /* length of the longest kind or key, in bytes */
 #define TW_DURABLE_PAYLOAD_MAX 65536 /* size of the largest payload, in bytes */
 
-/* A database that jobs are kept in, as this process uses it. */
+/* This process's connection with a database of jobs. */
 struct tw_durable;
 struct tw_store;
 struct tw_workers;
@@ -66,7 +66,7 @@ struct tw_workers;
  * was down or a fire took longer than the period. Due times that have passed by less fire one after the
  * other. */
 enum tw_durable_missed {
-    TW_DURABLE_COALESCE, /* they fire as one, which knows how many they were */
+    TW_DURABLE_COALESCE, /* one fire stands for all of them; see `overruns` */
     TW_DURABLE_BURST,    /* each of them fires */
     TW_DURABLE_SKIP      /* none of them fires */
 };
@@ -92,8 +92,8 @@ struct tw_durable_job {
 /* What a put does with a job of the same name. */
 enum tw_durable_existing {
     TW_DURABLE_REPLACE, /* the new job takes its place. If the former one was started, its handler goes on, or
-                           still begins if it waits for a worker of another process; its answer counts for
-                           nothing. The handlers of both can run at the same time */
+                           still begins if it waits for a worker of another process; its answer is
+                           ignored. The handlers of both can run at the same time */
     TW_DURABLE_KEEP,    /* it stays, and the put changes nothing */
     TW_DURABLE_ADD      /* it stays, and the put returns -EEXIST: the caller learns that there was one */
 };
@@ -105,7 +105,7 @@ enum tw_durable_state {
     TW_DURABLE_FAILED = 8   /* its last try has failed; it stays until it is requeued, replaced or removed */
 };
 
-/* A job as the database has it. Its pointers are valid during the visit. */
+/* A job as the database stores it. Its pointers are valid during the visit. */
 struct tw_durable_entry {
     struct tw_durable_job job; /* `absolute`, and due_ns is the due time that fires next */
     enum tw_durable_state state;
@@ -125,21 +125,22 @@ struct tw_durable_filter {
     const char *kind;  /* NULL: of any kind */
     unsigned states;   /* values of tw_durable_state, added; 0: any */
     const char *after; /* with a kind: only keys that sort after this one, byte by byte; NULL: all */
-    size_t limit;      /* at most so many; 0: no limit */
+    size_t limit;      /* at most this many; 0: no limit */
 };
 
 /* --- opening ---------------------------------------------------------------------------- */
 
 /* Events of a connection. `on_event` reports each change once, however often the library retries. */
 enum tw_durable_event {
-    TW_DURABLE_CONNECTED,    /* the database does what it is asked, for the first time or again */
+    TW_DURABLE_CONNECTED,    /* the database carries out requests, for the first time or again */
     TW_DURABLE_DISCONNECTED, /* it cannot be reached. Held jobs fire while the lease lasts; the library tries
                                 again */
     TW_DURABLE_LEASE_LOST,   /* the lease has ended: others may fire what this process held */
     TW_DURABLE_REFUSED /* the database can be reached but refuses claims, starts, answers or the renewal of
                           the lease: a lock, a missing right or table. Jobs wait and the library retries.
-                          Reported once for each different error in a row, after the question to the database
-                          that is under way: so up to the timeout late. The statistics know at once */
+                          Equal errors in a row are reported once. The report waits for the request
+                          to the database that is in progress, so it may be late by the timeout. The
+                          statistics show the error at once */
 };
 
 /* Options of tw_durable_open, which copies them. All zeroes, or a null pointer instead of this struct, gives
@@ -147,19 +148,21 @@ enum tw_durable_event {
 struct tw_durable_options {
     const char *schema; /* where the tables are: the schema in PostgreSQL, the beginning of their names in
                            SQLite. Small letters, digits and underscores, at most 32; NULL: "tickwheel" */
-    const char *name;   /* of this process, for those who look at the database; NULL: host and process */
+    const char *name;   /* of this process, for people who inspect the database; NULL: host and
+                           process */
     int64_t lease_ns;   /* how long after the end of this process others take over; 1 s to 1 h. 0: 15 s.
-                           It is renewed each third of this time, and should outlast a failover */
+                           It is renewed every third of this time, and should outlast a failover */
     int64_t poll_ns;    /* how often this process asks the database for new jobs by itself; 10 ms to
                            30 s. 0: 10 s, or 100 ms if the database sends no notifications */
     int64_t horizon_ns; /* jobs due within this time are claimed; 10 ms to 1 min. 0: 2 s */
-    uint32_t hold;      /* most jobs that this process holds at a time, at most 2^20. 0: 4096. More for more
-                           than 2,000 jobs a second */
+    uint32_t hold;      /* most jobs that this process holds at a time, at most 2^20. 0: 4096. Set
+                           it higher for more than 2,000 jobs a second */
     int64_t timeout_ns; /* longest wait for one answer of the database; 10 ms to 1 min, and with a runtime not
                            longer than the lease. 0: 5 s, or the lease if that is shorter */
     struct tw_workers *workers; /* run the handlers; NULL: a pool of its own */
-    unsigned threads; /* how many handlers run at a time, at most 256; 0: 4. A pool of its own has so many
-                         threads. With `workers`: as many of them as handlers may take */
+    unsigned threads;           /* how many handlers run at a time, at most 256; 0: 4. A pool of
+                                   its own has this many threads. With `workers`, handlers use at
+                                   most this many of them */
 
     int must_exist; /* not 0: neither the database nor its tables are created; it is an error if there are
                        none */
@@ -175,8 +178,8 @@ struct tw_durable_options {
     const struct tw_store *store; /* a kind of database of your own, instead of those that the address names.
                                      It must outlive the connection. NULL: none. See durable_store.h */
 
-    /* Called at each event, on a thread of the library's, which waits for it. `why` is for people. NULL: no
-     * function. */
+    /* Called at each event, on one of the library's threads, which waits for it. `why` is for
+     * people to read. NULL: no function. */
     void (*on_event)(enum tw_durable_event event, const char *why, void *arg);
     void *on_event_arg;
 };
@@ -188,8 +191,8 @@ struct tw_durable_options {
  *     sqlite::memory:NAME   nothing on disk, for tests. The connections of this process that give the same
  *                           name, which may be empty, share it; it is gone with the last of them. With
  *                           `single_thread` its clock is the runtime's, so it follows virtual time
- *     postgresql://...      an address of libpq (postgres:// as well), see its manual. Not through a pool of
- *                           connections that hands them from one transaction to the next
+ *     postgresql://...      an address of libpq (postgres:// as well), see its manual. Do not use a
+ *                           connection pooler that gives each transaction another connection
  *
  * Close it before the runtime is freed. Returns 0.
  *   -EINVAL      also: an option is out of range, or `workers` belongs to another runtime; the address is
@@ -200,12 +203,13 @@ struct tw_durable_options {
 TW_MUST_CHECK int tw_durable_open(struct tw_durable **durable, struct tw_runtime *rt, const char *address,
                                   const struct tw_durable_options *options);
 
-/* Waits for the handlers that are running, tells the database their answers, gives back the held jobs, so
- * that others fire them, and closes the connection; `durable` may be null. If the database does not take the
- * answers, it tries for the timeout of the options, and then once more; questions that are under way when it
- * is called, or when that time ends, take their own timeout as well. If the database cannot be reached, the
- * held jobs are free when the lease ends. No other thread may be in a call on it. In the child of a fork it
- * frees what it can, and does not touch the connection. Returns 0.
+/* Waits for the handlers that are running, sends their answers to the database, releases the held
+ * jobs, so that other processes fire them, and closes the connection; `durable` may be null. If the
+ * database does not take the answers, the function retries until the timeout of the options has
+ * passed, and then once more; requests that are in progress when it is called, or when that time
+ * ends, take their own timeout as well. If the database cannot be reached, the held jobs are free
+ * when the lease ends. No other thread may be in a call on the connection. In the child of a fork
+ * it frees what it can, and does not touch the connection. Returns 0.
  *   -EBUSY      called from a handler, a visitor or `on_event`; the connection is open as before
  *   -ETIMEDOUT  the connection is closed, and answers have not reached the database: their jobs fire again.
  *               With `single_thread` it tries once */
@@ -226,16 +230,18 @@ struct tw_durable_fire {
     int64_t due_ns;    /* the due time that this fire is for: the same at each try */
     uint64_t overruns; /* earlier due times that this fire stands for, too; see TW_DURABLE_COALESCE */
     uint32_t attempt;  /* 1: the first try for this due time */
-    int64_t token;     /* rises with each claim of a job, and so with each fire in any process. Hand it on to
-                          what you write to, and have that refuse tokens lower than the highest it has seen: a
-                          handler that was held up for longer than its lease can do no harm then */
+    int64_t token;     /* rises with each claim of a job, and so with each fire in any process. Pass
+                          it to the systems that you write to, and have them refuse tokens lower
+                          than the highest that they have seen: then a handler that was held up for
+                          longer than its lease can do no harm */
     void *fields_of_the_library;
 };
 
 /* A handler's answer. Use the functions below for the last two. */
 enum tw_durable_answer {
     TW_DURABLE_DONE,  /* the job has ended, or waits for its next due time */
-    TW_DURABLE_AGAIN, /* it has to fire once more for this due time, later. That is no failure */
+    TW_DURABLE_AGAIN, /* it must fire once more for this due time, later. This does not count as a
+                         failure */
     TW_DURABLE_RETRY  /* it has failed, and is tried again as the handler's options say */
 };
 
@@ -247,8 +253,8 @@ typedef enum tw_durable_answer tw_durable_handler(struct tw_durable_fire *fire, 
 /* Returns the answer that makes the job of this `fire` fire again `delay_ns` from now. */
 enum tw_durable_answer tw_durable_again(struct tw_durable_fire *fire, int64_t delay_ns);
 
-/* Returns the answer that this `fire` has failed, and notes `why` for people: 200 bytes are kept, and null is
- * no text. */
+/* Returns the answer that this `fire` has failed, and stores `why` for people to read: at most 200
+ * bytes; null: no text. */
 enum tw_durable_answer tw_durable_failed(struct tw_durable_fire *fire, const char *why);
 
 /* Returns for how many more nanoseconds no other process can take over the job of this `fire`; 0: another
@@ -281,29 +287,30 @@ int tw_durable_register(struct tw_durable *durable, const char *kind, tw_durable
  *   -EEXIST  with TW_DURABLE_ADD: there is a job of this name. A call that is repeated after -ENOTCONN or
  *            -ETIMEDOUT may find the job that it has put itself
  *   -EINVAL  also: a name, time or schedule is out of range or malformed; no such time zone; or the cron
- *            expression never comes true */
+ *            expression is never due */
 int tw_durable_put(struct tw_durable *durable, const struct tw_durable_job *job,
                    enum tw_durable_existing existing);
 
-/* Puts `count` jobs in one transaction: all or none; `existing` as in tw_durable_put. Of several of one name
- * the last stays, or the first with TW_DURABLE_KEEP. On PostgreSQL the whole call must finish within the
- * timeout of the options, so split more than about 10,000 jobs over several calls. Returns 0.
+/* Puts `count` jobs in one transaction: all or none; `existing` as in tw_durable_put. If several
+ * have the same name, the last stays, or the first with TW_DURABLE_KEEP. On PostgreSQL the whole
+ * call must finish within the timeout of the options, so split more than about 10,000 jobs over
+ * several calls. Returns 0.
  *   -EINVAL  also: as tw_durable_put, for any of them; `existing` is TW_DURABLE_ADD */
 int tw_durable_put_many(struct tw_durable *durable, const struct tw_durable_job *jobs, size_t count,
                         enum tw_durable_existing existing);
 
-/* Removes a job. Returns 1 if this prevented a fire: its handler was not started, and is not. Exception: a
- * process that cannot reach the database fires the jobs it holds without asking, unless it is
- * `confirmed_only`. It may then fire a job that was removed shortly before the outage or during it; or have
- * fired one that is removed afterwards, by a transaction that locked the job before the process could mark it
- * as started. Returns 0 if the job was started: its handler is running, or waits for a worker of another
- * process. The job does not fire again.
+/* Removes a job. Returns 1 if this prevented a fire: its handler was not started, and will not be.
+ * Exception: a process that cannot reach the database fires the jobs it holds without asking,
+ * unless it is `confirmed_only`. It may then fire a job that was removed shortly before the outage
+ * or during it; or have fired one that is removed afterwards, by a transaction that locked the job
+ * before the process could mark it as started. Returns 0 if the job was started: its handler is
+ * running, or waits for a worker of another process. The job does not fire again.
  *   -EINVAL  also: a malformed name
  *   -ENOENT  there is no such job */
 int tw_durable_cancel(struct tw_durable *durable, const char *kind, const char *key);
 
-/* Has a failed job fire again, at once and with all its tries. With `key` null, all failed jobs of the kind;
- * with both null, all. Returns how many.
+/* Makes a failed job fire again, at once and with all its tries. With `key` null, all failed jobs
+ * of the kind; with both null, all. Returns how many.
  *   -EINVAL  also: a malformed name; a key without a kind
  *   -ENOENT  `key` is not null, and no failed job has this name */
 int64_t tw_durable_requeue(struct tw_durable *durable, const char *kind, const char *key);
@@ -322,32 +329,34 @@ int tw_durable_get(struct tw_durable *durable, const char *kind, const char *key
 int tw_durable_list(struct tw_durable *durable, const struct tw_durable_filter *filter,
                     tw_durable_visitor *each, void *arg);
 
-/* Returns how many jobs the filter selects, which may be null. It takes time in proportion.
+/* Returns how many jobs the filter selects, which may be null. Takes time in proportion to the
+ * result.
  *   -EINVAL  also: the filter has a malformed name or state */
 TW_MUST_CHECK int64_t tw_durable_count(struct tw_durable *durable, const struct tw_durable_filter *filter);
 
-/* Returns the present time of the database's clock, as far as this process knows: by its own steady clock,
- * and the last answer. If there was none yet it asks the database. Never later than the true one, as long as
- * neither clock is set. */
+/* Returns this process's estimate of the present time of the database's clock, made from its own
+ * steady clock and the database's last answer. If there was no answer yet, the function asks the
+ * database. The estimate is never later than the true time, as long as neither clock is set. */
 TW_MUST_CHECK int64_t tw_durable_now(struct tw_durable *durable);
 
 /* --- seeing ------------------------------------------------------------------------------ */
 
 /* What this process has done since it opened the database, and its present state. */
 struct tw_durable_counts {
-    uint64_t claimed;              /* jobs that it has taken to hold */
+    uint64_t claimed;              /* jobs that it has claimed */
     uint64_t started;              /* calls of handlers */
     uint64_t unconfirmed;          /* of these, those for which the database could not be asked */
     uint64_t done, again, retried; /* answers */
     uint64_t failed;               /* last tries that have failed */
     uint64_t skipped;              /* times that due times were skipped, see TW_DURABLE_SKIP */
     uint64_t taken_back; /* jobs that it held and has not started: removed, replaced, or the lease lost */
-    uint64_t unmatched;  /* answers that counted for nothing, for the same reasons. These jobs, and those of
-                            `lost_leases`, may fire again */
+    uint64_t unmatched;  /* answers that were ignored, for the same reasons. These jobs, and those
+                            of `lost_leases`, may fire again */
     uint64_t connects;   /* times that it has connected to handle jobs */
-    uint64_t errors;     /* questions that the database has not answered, or with an error */
+    uint64_t errors;     /* requests that the database has not answered, or has answered with an
+                            error */
     uint64_t lost_leases;
-    uint64_t released; /* jobs of processes that have ended, which it has set free */
+    uint64_t released; /* jobs of processes that have ended, which it has released */
 
     uint64_t late_count; /* calls of handlers that `late_...` is about: how long after the job was ready */
     int64_t late_sum_ns, late_max_ns;
@@ -366,7 +375,8 @@ struct tw_durable_counts {
 int tw_durable_stats(struct tw_durable *durable, struct tw_durable_counts *stats);
 
 /* Writes the same and each job that this process holds as a text for people, by calls of write(text, size,
- * arg). It has no addresses and payloads. It does not ask the database. Returns 0.
+ * arg). The text contains neither addresses nor payloads. The function does not ask the database.
+ * Returns 0.
  *   -EINVAL  also: `write` is null */
 int tw_durable_dump(struct tw_durable *durable, tw_text *write, void *arg);
 

@@ -12,7 +12,8 @@
 // Link it with tickwheel::durable and tickwheel::cpp. Conventions are those of tickwheel.hpp, and:
 //
 //   Time        Time points are std::chrono::sys_time, of the database's clock.
-//   Errors      have the codes that durable.h names at each function, and say what the database says.
+//   Errors      have the codes that durable.h names at each function, and the database's own
+//               message.
 //   Names       need not end with a zero byte. One with a zero byte in it is refused (invalid_argument).
 //   Threads     Any call from any thread, handlers included, but not on the runtime's thread: calls
 //               wait for the database.
@@ -208,8 +209,8 @@ class durable {
         return true;
     }
 
-    // Calls each(entry) on the jobs that the filter selects, by kind and key, and throws what it throws.
-    // Returns false if it has ended the walk.
+    // Calls each(entry) on the jobs that the filter selects, by kind and key, and passes on its
+    // exceptions. Returns false if `each` has ended the walk.
     template <durable_visitor F> bool list(const durable_filter &filter, F each) const {
         const detail::native_filter c(filter);
         detail::durable_walk<F> walk{each, nullptr};

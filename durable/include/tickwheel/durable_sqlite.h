@@ -1,4 +1,4 @@
-/* tickwheel/durable_sqlite.h - durable jobs in a transaction of your own, with SQLite.
+/* tickwheel/durable_sqlite.h - durable jobs in your own transaction, with SQLite.
  *
  *     sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
  *     insert_order(db, order);
@@ -7,29 +7,31 @@
  *         ...                                            // ROLLBACK: there is neither order nor job
  *     sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);      // now there are both
  *
- * The order and its job are in one database, and exist both or not at all. Processes that handle jobs of this
- * kind see the job once the transaction is committed, and get a notification then.
+ * The order and its job are in one database: either both exist or neither does. Processes that
+ * handle jobs of this kind see the job once the transaction is committed, and get a notification
+ * then.
  *
- * In a build with SQLite. Conventions are those of durable.h, and:
- *   Arguments    `db` is a connection of yours with the database that jobs are kept in, where tw_durable_open
- *                has created the tables before. It may be attached under another name. `schema` is the one in
- *                the options of tw_durable_open, or null for the same default.
- *   Transaction  What a call does is part of the transaction that `db` has begun, and happens when that is
- *                committed. Begin it with BEGIN IMMEDIATE: in one that has only read so far, SQLite refuses
- *                to write if others have written since (-EBUSY). Without a transaction each call is one of
- *                its own.
+ * Only in builds with SQLite. Conventions are those of durable.h, and:
+ *   Arguments    `db` is your connection with the database of the jobs, in which tw_durable_open
+ *                has already created the tables. It may be attached under another name. `schema` is
+ *                the one in the options of tw_durable_open, or null for the same default.
+ *   Transaction  The effects of a call are part of the transaction that `db` has begun, and appear
+ *                when that is committed. Begin it with BEGIN IMMEDIATE: in a transaction that has
+ *                only read so far, SQLite refuses to write if another connection has written since
+ *                (-EBUSY). Without a transaction, each call is one of its own.
  *   Durability   That of `db`: what is committed survives the end of the process. With PRAGMA synchronous =
  *                FULL, which is SQLite's default, it survives a power cut, too.
  *   Results      A call that fails has changed nothing, and leaves the transaction open: roll it back or go
  *                on. But after -ENOSPC, -EIO and -ENOMEM SQLite may have rolled all of it back, which
  *                sqlite3_get_autocommit tells. Both functions can return:
- *   -EBUSY         others keep the database locked, for longer than the busy timeout of `db`
+ *   -EBUSY         another connection keeps the database locked for longer than the busy timeout of
+ *                  `db`
  *   -EACCES, -EROFS, -ENOSPC, -EBADMSG, -EIO, -ENOMEM
  *                  as in durable.h
  *   -ENOTCONN      the file was moved or deleted; with a write-ahead log SQLite does not notice
  *   -EPROTO        there are no tables of this schema, or they are those of another release
  *   -EINVAL        `db` is null, or the schema malformed
- *   Threads      Any, if no other uses `db` at the same time.
+ *   Threads      Any thread, if no other thread uses `db` at the same time.
  */
 #ifndef TICKWHEEL_DURABLE_SQLITE_H
 #define TICKWHEEL_DURABLE_SQLITE_H
@@ -42,11 +44,11 @@ extern "C" {
 
 struct sqlite3;
 
-/* Puts a job, as tw_durable_put does, also with one that is `existing`; a delay counts from now, and not from
- * the commit. Returns 0.
+/* Puts a job as tw_durable_put does, with the same meaning of `existing`; a delay counts from now,
+ * and not from the commit. Returns 0.
  *   -EEXIST  with TW_DURABLE_ADD: there is a job of this name
  *   -EINVAL  also: a name, time or schedule is out of range or malformed; no such time zone; or the cron
- *            expression never comes true */
+ *            expression is never due */
 int tw_durable_put_sqlite(struct sqlite3 *db, const char *schema, const struct tw_durable_job *job,
                           enum tw_durable_existing existing);
 

@@ -1,4 +1,4 @@
-/* tickwheel/durable_store.h - what durable timers ask of a database; for databases of your own.
+/* tickwheel/durable_store.h - what durable timers need from a database; to add your own.
  *
  * A store is a table of functions. SQLite and PostgreSQL are stores as well; durable/docs/DURABLE.md has
  * their tables. Pass another in tw_durable_options.store, and have durable/tests/store.cpp run on it. The
@@ -18,9 +18,9 @@
  *
  * Each function is one transaction: it happens as a whole or not at all. The effects of `put`, `remove`,
  * `requeue` and `claim` survive a power cut once they have returned. The effect of `start` survives a crash
- * of the database that the process survives; otherwise `remove` would call a job prevented that runs. The
- * rest may be lost by either, which repeats fires at worst. `now` is always the database's clock, as it reads
- * while the function runs.
+ * of the database that the process survives; otherwise `remove` could report a running job as
+ * prevented. Other effects may be lost in either case; at worst, that repeats fires. `now` is
+ * always the database's clock, as it reads while the function runs.
  *
  * Conventions
  *   Threads  A connection is used by one thread at a time, but not always by the same one.
@@ -91,10 +91,10 @@ struct tw_store_claim {
     const char *const *kinds;
     size_t kinds_count;
     int64_t horizon_ns;
-    size_t limit; /* at most so many in all */
+    size_t limit; /* at most this many in all */
 };
 
-/* What else a claim says. */
+/* What else a claim returns. */
 struct tw_store_look {
     int64_t now_ns;
     int64_t next_ns; /* when the first of these kinds that it has not claimed is ready, or, if it has claimed
@@ -144,8 +144,9 @@ struct tw_store {
     const char *scheme; /* how its addresses begin, up to the colon */
 
     /* Opens a connection and stores it in *connection; creates the tables if there are none and they need not
-     * exist, and brings those of former releases up to date. On error it has released all, and has written a
-     * text for people into `why`, of `room` bytes, without the address. */
+     * exist, and brings those of former releases up to date. On error it has released everything,
+     * and has written a message for people, without the address, into `why`, which has `room`
+     * bytes. */
     int (*open)(void **connection, const struct tw_store_place *place, char *why, size_t room);
 
     /* Closes it. */
@@ -162,9 +163,9 @@ struct tw_store {
 
     /* --- jobs --- */
 
-    /* Puts all, in order. If `keep`, a job that exists stays as it is. Otherwise it is replaced: pending,
-     * whichever member held it, with no attempts; its token stays. If a pending one is due within a minute,
-     * the store notifies the connections that listen.
+    /* Puts all jobs, in order. If `keep`, a job that exists stays as it is. Otherwise it is
+     * replaced: pending, whichever member held it, with no attempts; its token stays. If a pending
+     * one is due within a minute, the store notifies the connections that listen.
      *
      * A job that is put with `hold`, and is not one that stays, is claimed for `member` in the same
      * transaction, as by `claim`. It is pending like the rest if `member` is null or dead, if its lease has
@@ -177,8 +178,8 @@ struct tw_store {
      */
     int (*remove)(void *connection, const char *kind, const char *key);
 
-    /* Makes failed jobs pending, ready now, with no attempts and no error, and tells those who listen. Either
-     * text may be null: all of them. Returns how many. */
+    /* Makes failed jobs pending, ready now, with no attempts and no error, and notifies the
+     * connections that listen. A null text stands for all kinds or all keys. Returns how many. */
     int64_t (*requeue)(void *connection, const char *kind, const char *key);
 
     /* Calls each(entry, arg) on jobs in the order of kind and key, byte by byte; `key` null or one key.
@@ -194,7 +195,7 @@ struct tw_store {
     /* Makes a member, with a lease that ends lease_ns from now. */
     int (*join)(void *connection, const char *name, int64_t lease_ns, struct tw_store_member *member);
 
-    /* Has the lease end lease_ns from now. -ESTALE: it is dead, or its epoch is another. */
+    /* Makes the lease end lease_ns from now. -ESTALE: it is dead, or its epoch is another. */
     int (*renew)(void *connection, const struct tw_store_member *member, int64_t lease_ns, int64_t *now_ns);
 
     /* After the connection has broken: raises its epoch, whatever it was, also in *member. Marks as started
@@ -206,14 +207,14 @@ struct tw_store {
     int (*resume)(void *connection, struct tw_store_member *member, const int64_t *started, size_t count,
                   tw_store_visitor *each, void *arg);
 
-    /* Releases what the member holds, and deletes it, whatever its epoch. Tells those who listen. If another
-     * transaction has locked a job, the member stays as a dead one, and `bury` releases the job later.
-     * -ESTALE: it is dead. */
+    /* Releases what the member holds, and deletes it, whatever its epoch. Notifies the connections
+     * that listen. If another transaction has locked a job, the member stays as a dead one, and
+     * `bury` releases the job later. -ESTALE: it is dead. */
     int (*leave)(void *connection, const struct tw_store_member *member);
 
     /* Declares the members dead whose lease has ended, and releases what they hold, at most `limit` jobs; a
-     * started one counts one more attempt. Deletes members that hold nothing any more. Tells those who
-     * listen. Returns how many it has released. */
+     * started one counts one more attempt. Deletes members that hold nothing any more. Notifies the
+     * connections that listen. Returns how many it has released. */
     int64_t (*bury)(void *connection, size_t limit);
 
     /* --- holding --- */
@@ -241,7 +242,7 @@ struct tw_store {
 
     /* Reads the notifications. Call it before each wait for the descriptor, too: one that came while another
      * function used the connection need not make it readable. Returns 1 and the time at which the first of
-     * these jobs is ready, 0 for now; or 0 if it was nothing. */
+     * these jobs is ready, 0 for now; or returns 0 if there was none. */
     int (*told)(void *connection, int64_t *ready_ns);
 };
 

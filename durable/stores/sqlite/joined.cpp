@@ -40,7 +40,7 @@ int check_whole(const tw_durable_job *job, std::int64_t now, tw_durable_job &che
         checked.due_ns = tw_calendar_next(dates.get(), now);
         checked.absolute = 1;
     }
-    return checked.due_ns != TW_STORE_NEVER ? 0 : refuse(-EINVAL, "the cron expression never comes true");
+    return checked.due_ns != TW_STORE_NEVER ? 0 : refuse(-EINVAL, "the cron expression is never due");
 }
 
 int put_joined(session &to, const tw_durable_job &job, bool keep) {

@@ -19,7 +19,7 @@ def puts_and_removes(tool):
     assert tool("list") == "" and tool("list", "--json") == "[]\n" and tool("count") == "0\n"
     assert tool("put", "k", "x", "--in", "1h30min", "--payload", "1") == "put\n"
     assert tool("put", "k", "x", "--in", "1h30min", "--payload", "2") == "put\n"
-    assert tool("put", "k", "x", "--payload", "3", "--keep") == "kept the one that is there\n"
+    assert tool("put", "k", "x", "--payload", "3", "--keep") == "kept the existing job\n"
     assert json.loads(tool("get", "k", "x", "--json"))["payload"] == "2"
     assert re.search(r"x +pending +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d +in 1 h 29 min +\"2\"$", row(tool, "x"))
     assert tool("remove", "k", "x") == "removed\n"

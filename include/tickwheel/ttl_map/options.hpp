@@ -31,14 +31,14 @@ template <class Key, class Value> struct ttl_map_options {
 
     tickwheel::expiry expiry = tickwheel::expiry::fixed;
 
-    // The number of parts that have a lock of their own. More shards let more threads work at once.
+    // The number of parts, each with its own lock. More shards let more threads work at once.
     std::size_t shards = 1;
 
     // The seed of jitter and hashing; 0: a random one. Set it to repeat a run exactly.
     std::uint64_t seed = 0;
 
     std::function<void(const Key &, Value &)> on_expire{};  // called when an entry's time is over
-    std::function<void(const Key &, Value &)> on_evict{};   // called when an entry had to make room
+    std::function<void(const Key &, Value &)> on_evict{};   // called when an entry is evicted
     exception_handler on_exception{};  // gets what these two throw; if empty, it is printed
 };
 
@@ -48,7 +48,7 @@ struct ttl_map_stats {
     std::uint64_t loads = 0;             // loaders that were called
     std::uint64_t load_failures = 0;     // loaders that threw
     std::uint64_t expired = 0, evicted = 0;
-    std::size_t size = 0;  // entries now, expired ones included whose timer is late
+    std::size_t size = 0;  // entries now, including expired ones whose timer is late
 };
 
 }  // namespace tickwheel

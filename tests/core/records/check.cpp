@@ -112,17 +112,17 @@ FIXTURE(fresh, nullptr);
 TEST(record_check_finds_nothing_in_a_whole_wheel) { assert_int_equal(wheel->broken(), 0); }
 
 TEST(record_check_finds_counts_and_bits_that_are_wrong) {
-    const char *const bits = "a slot has its bit set if it holds timers";
+    const char *const bits = "a slot's bit says whether it holds timers";
     const char *const entries = "entries is the number of entries";
     assert_names_each({
         {entries, [] { ++wheel->logs().entries; }},
         {entries, [] { --wheel->logs().entries; }},
-        {"the seams are counted", [] { ++wheel->logs().seams; }},
-        {"the seams are counted", [] { --wheel->logs().seams; }},
+        {"seams is the number of seams", [] { ++wheel->logs().seams; }},
+        {"seams is the number of seams", [] { --wheel->logs().seams; }},
         {"each armed record has one entry that is not stale", [] { --wheel->logs().armed; }},
         {"each armed record has one entry that is not stale",
          [] { wheel->timings[far].stamp += stamps::one_arming; }},
-        {"the places of walks are counted", [] { ++wheel->inside().places; }},
+        {"places is the number of places of walks", [] { ++wheel->inside().places; }},
         {bits, [] { busy().clear(slot_of(near_tick)); }},
         {bits, [] { busy().clear(slot_of(far_tick)); }},
         {bits, [] { busy().set(slot_of(start + 1)); }},
@@ -141,7 +141,7 @@ TEST(record_check_finds_too_many_stale_entries) {
         wheel->arm(i, far_tick);
     for (std::uint32_t i = crowd; i < records; ++i)
         wheel->timings[i].stamp += stamps::one_arming;
-    const char *const invariant = "no more entries are stale than records are armed, and some";
+    const char *const invariant = "stale entries outnumber armed records by at most a constant";
     wheel->logs().armed = (wheel->logs().entries - fixture::all_logs::spare + 1) / 2;
     assert_false(names(invariant));
     --wheel->logs().armed;
@@ -205,7 +205,7 @@ void leave_seams_alone() {
 
 TEST(record_check_finds_seams_that_are_wrong) {
     const char *const follows = "a seam is followed by an entry, and late ones have none";
-    const char *const alone = "few logs have seams alone";
+    const char *const alone = "few logs hold only seams";
     const char *const in_ring = "a seam of a log stands in the ring of its slot";
     assert_names_each({
         {follows,
@@ -243,7 +243,7 @@ TEST(record_check_finds_seams_that_are_wrong) {
 TEST(record_check_allows_seams_alone_while_a_sweep_is_under_way) {
     fresh_sweep(nullptr);
     leave_seams_alone();
-    assert_false(names("few logs have seams alone"));
+    assert_false(names("few logs hold only seams"));
 }
 
 TEST(record_check_allows_seams_that_a_clear_has_taken_out_of_their_rings) {
@@ -344,7 +344,7 @@ TEST(record_check_finds_entries_that_the_queue_does_not_know) {
 
 TEST(record_check_finds_a_queue_without_the_bit_of_its_slot) {
     busy().clear(wheel->inside().cursor_slot());
-    assert_names("a slot has its bit set if it holds timers");
+    assert_names("a slot's bit says whether it holds timers");
 }
 
 FIXTURE(fresh_sweep, nullptr);

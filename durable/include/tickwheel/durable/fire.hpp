@@ -63,14 +63,16 @@ class durable_fire {
     // NOLINTNEXTLINE(readability-convert-member-functions-to-static): as the other answers
     [[nodiscard]] durable_answer done() const noexcept { return durable_answer(TW_DURABLE_DONE); }
 
-    // The job has to fire once more for this due time, `delay` from now. That is no failure. Throws
-    // std::system_error (invalid_argument) if the delay is negative or no number.
+    // The job must fire once more for this due time, `delay` from now. This does not count as a
+    // failure. Throws std::system_error (invalid_argument) if the delay is negative or not a
+    // number.
     template <class Rep, class Period>
     [[nodiscard]] durable_answer again(std::chrono::duration<Rep, Period> delay) {
         return durable_answer(tw_durable_again(&fire_, detail::delay_in(delay)));
     }
 
-    // It has failed, and is tried again as the handler's options say. The reason is for people.
+    // The job has failed, and is tried again as the handler's options say. The reason is for people
+    // to read.
     [[nodiscard]] durable_answer failed(std::string_view why) { return failed(std::string(why).c_str()); }
     [[nodiscard]] durable_answer failed(const char *why) noexcept {
         return durable_answer(tw_durable_failed(&fire_, why));
@@ -89,7 +91,8 @@ concept durable_handler = std::move_constructible<F> &&
 
 namespace detail {
 
-// A callable that handles a kind. An exception of it is a failure, whose reason is what it says.
+// A callable that handles a kind. Its exception counts as a failure, and the text of the exception
+// as the reason.
 struct durable_callable {
     virtual ~durable_callable() = default;
     virtual tw_durable_answer call(durable_fire &fire) = 0;

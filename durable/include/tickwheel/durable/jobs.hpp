@@ -38,7 +38,7 @@ enum class durable_state : unsigned {
     failed = TW_DURABLE_FAILED
 };
 
-// Bytes of the caller's: made from a text or from bytes, and valid as long as these.
+// The caller's bytes: made from a text or from bytes, and valid as long as these.
 class durable_payload {
   public:
     durable_payload() = default;
@@ -54,13 +54,13 @@ class durable_payload {
     std::string_view bytes_;
 };
 
-// A job to be put. With kind and key alone it fires once, at once. See struct tw_durable_job. It refers to
-// its texts and its payload, which have to live until `put` has returned.
+// A job to be put. With kind and key alone it fires once, at once. See struct tw_durable_job. It
+// refers to its texts and its payload, which must live until `put` has returned.
 struct durable_job {
     std::string_view kind, key;
     durable_payload payload{};
 
-    std::chrono::nanoseconds after{0};  // when it fires, or fires first: so long from the put,
+    std::chrono::nanoseconds after{0};  // when it fires, or fires first: this long after the put,
     std::optional<durable_time> at{};   // or at this time
 
     std::chrono::nanoseconds every{0};  // its period; or a cron expression, in a time zone

@@ -144,7 +144,7 @@ TW_MUST_CHECK int tw_keyed_every(struct tw_keyed *keyed, struct tw_key key, int6
 int tw_keyed_move(struct tw_keyed *keyed, struct tw_key key, int64_t delay_ns);
 
 /* Restarts a timer's delay: moves the timer by the delay that it was last set or moved with,
- * without slack; a periodic timer is now due one period from now. Returns 0.
+ * without slack and jitter; a periodic timer is now due one period from now. Returns 0.
  *   -EINVAL  also: the timer has no delay: it was set with an absolute deadline, or `next` has
  *            returned its deadline, and it has not been moved since
  *   -ENOENT  see Conventions
@@ -173,7 +173,7 @@ TW_MUST_CHECK int tw_keyed_get(struct tw_keyed *keyed, struct tw_key key, struct
 
 /* Calls visit(entry, arg) on the timer under a key, to use or change the timer's argument. The
  * argument is not dropped before `visit` has returned, even if another thread ends the timer
- * meanwhile. Returns the result of `visit`.
+ * meanwhile. Returns the result of `visit`, so choose results that are none of these errors.
  *   -EINVAL  also: visit is null
  *   -ENOENT  see Conventions
  *   -ECHILD  also: `visit` has forked and this is the child */

@@ -120,9 +120,9 @@ int tw_runtime_stats(struct tw_runtime *rt, struct tw_stats *stats);
  * allocated. A timer that is pending throughout, and that no call arms or moves, is visited once.
  * There are two exceptions for nodes: a node is visited twice if the wheel lowers it during the
  * walk, and may be missed if it is periodic and fires during the walk, or if an earlier
- * tw_runtime_postpone takes effect during the walk. A node may have been cancelled and freed when
- * its visit begins: unless your program prevents that, entry->node is an address to compare.
- * `visit` may free the runtime, which ends the walk. Returns 0, or the result with which `visit`
+ * tw_runtime_postpone takes effect during the walk, or the wall clock is set back. A node may have been
+ * cancelled and freed when its visit begins: unless your program prevents that, entry->node is an address to
+ * compare. `visit` may free the runtime, which ends the walk. Returns 0, or the result with which `visit`
  * ended the walk.
  *   -EINVAL  also: visit is null
  *   -ECHILD  also: `visit` has forked and this is the child, where it is not called again */

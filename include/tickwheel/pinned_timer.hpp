@@ -80,18 +80,18 @@ template <class F, class Of = runtime> class pinned_timer {
         return was_pending(tw_runtime_move(home_->rt, node(), detail::delay_in(delay)));
     }
 
-    // Restarts the delay that after() was last given; the timer's own callback may call this, too.
-    // A pending periodic timer is due one period from now. Throws std::system_error
-    // (invalid_argument) for a timer without a delay, (no_such_file_or_directory) for a periodic
-    // one that is not pending.
-    void again() { detail::check(tw_runtime_again(home_->rt, node())); }
-
     // Like move(), for a later deadline and at a lower cost; made for timers that are postponed
     // over and over. A timer that is already due later stays as it is. Throws std::system_error for
     // a timer that at() has armed on the wall clock.
     template <class Rep, class Period> bool postpone(std::chrono::duration<Rep, Period> delay) {
         return was_pending(tw_runtime_postpone(home_->rt, node(), detail::delay_in(delay)));
     }
+
+    // Restarts the delay that after() was last given; the timer's own callback may call this, too.
+    // A pending periodic timer is due one period from now. Throws std::system_error
+    // (invalid_argument) for a timer without a delay, (no_such_file_or_directory) for a periodic
+    // one that is not pending.
+    void again() { detail::check(tw_runtime_again(home_->rt, node())); }
 
     // Cancel the timer, which may be armed again. Return true if this prevented a fire. cancel() does
     // not wait. cancel_wait() waits until the callback runs on no other thread.

@@ -47,8 +47,9 @@ struct tw_entry {
     int on_wall;              /* not 0: its clock is the wall clock; else the steady one */
 };
 
-/* Receives timers one by one. It is called with no lock held and may do anything that a callback may. A
- * result that is not 0 ends the walk. */
+/* Receives timers one by one. It is called with no lock held and may do anything that a callback may,
+ * but must return: no exception may leave it. A result that is not 0 ends the walk. A callback of the timer
+ * may run on another thread meanwhile, so if both use the argument, they must lock. */
 typedef int tw_visitor(const struct tw_entry *entry, void *arg);
 
 /* A timer's callback. `arg` is the task's argument, or the timer's copy of it. */

@@ -48,7 +48,8 @@ class [[nodiscard("a discarded timer is cancelled at once; see spawn")]] timer {
 
     // Makes the timer due `delay` from now, earlier or later than it was; the later fires of a
     // periodic timer move along. Returns false if it is too late: the timer is gone, its last fire
-    // has begun or waits for a worker, or its runtime is being destroyed. Throws std::system_error
+    // has begun or waits for a worker, or its runtime is being destroyed. So a timer without a period
+    // cannot be moved in its own callback; a pinned_timer can. Throws std::system_error
     // (invalid_argument) if the delay is negative or not a number.
     template <class Rep, class Period> bool move(std::chrono::duration<Rep, Period> delay) {
         return moved_by(tw_timer_move, detail::delay_in(delay));
@@ -64,9 +65,9 @@ class [[nodiscard("a discarded timer is cancelled at once; see spawn")]] timer {
     // waits for a worker; nothing if it is gone.
     [[nodiscard]] std::optional<std::chrono::nanoseconds> remaining() const noexcept {
         tw_entry entry = {};
-        const int error = tw_timer_get(timers(), id_, &entry);
-        return detail::remaining_of(error != 0 ? TW_NO_DEADLINE
-                                               : std::max<std::int64_t>(entry.remaining_ns, 0));
+        if (tw_timer_get(timers(), id_, &entry) != 0)
+            return std::nullopt;
+        return std::chrono::nanoseconds(std::max<std::int64_t>(entry.remaining_ns, 0));
     }
 
     // Returns true unless it is gone.

@@ -37,7 +37,7 @@
  *              the copy of a pending node returns -EBUSY.
  *   Threads    Every function may be called from any thread, callbacks included. A wheel
  *              initialised with TW_UNLOCKED must be used by one thread at a time. Only one
- *              tw_advance or tw_update runs at a time; a second one returns -EBUSY. Use a node
+ *              tw_advance, tw_update or tw_take runs at a time; a second one returns -EBUSY. Use a node
  *              with one wheel at a time. The -EBUSY for a node that is pending on another wheel
  *              catches mistakes; it does not make a race between two wheels safe. It is not
  *              available with 32-bit ticks, whose nodes do not store their wheel.
@@ -315,7 +315,6 @@ int tw_move(struct tw *w, struct tw_node *node, tw_tick tick);
  * was never armed, is already cancelled, or its last callback has run or is running. Inside the
  * callback of a periodic node with fires left it returns 1. It does not wait: whatever it
  * returns, another thread may still be running a callback of this node; tw_wait waits for that.
- * In a library with the runtime, `w` may be NULL: then it is the node's own wheel.
  *   -EINVAL  see Conventions
  *   -EBUSY   the node is pending on another wheel */
 int tw_cancel(struct tw *w, struct tw_node *node);
@@ -359,10 +358,10 @@ struct tw_walk {
 /* Returns the next pending node, in no particular order; NULL at the end, or for an invalid w. Holds no lock
  * when it returns: another thread may cancel and free the node, so unless your program prevents that, use
  * only its address and the copy. Between two calls you may do anything to the wheel. The walk
- * returns a node that stays pending throughout, and that no call arms or moves, once. There are two
+ * returns a node that stays pending throughout, and that no call arms or moves, once. There are
  * exceptions: the node is returned twice if the wheel lowers it during the walk, and may be missed
- * if it is periodic and fires during the walk, or if an earlier tw_postpone takes effect during the
- * walk. Nodes that are armed while the walk is in their slot are not returned. */
+ * if it is periodic and fires during the walk, or if an earlier tw_postpone or a tw_set_back takes
+ * effect during the walk. Nodes that are armed while the walk is in their slot are not returned. */
 TW_MUST_CHECK struct tw_node *tw_walk_next(struct tw *w, struct tw_walk *walk);
 
 /* Ends a walk early. Returns 0.
@@ -372,7 +371,8 @@ int tw_walk_end(struct tw *w, struct tw_walk *walk);
 /* Sets the wheel back to tick `now`, for a clock that was set back. Every node stays pending for the
  * tick that it is due at. Nodes of one tick keep their order; a node that another thread arms for the
  * same tick before this returns may fire before them. Holds the lock once for as many steps as the
- * wheel has slots, then in short stretches as tw_advance does. Returns 0.
+ * wheel has slots, then in short stretches as tw_advance does. Nodes that a tw_cancel_all under way has not
+ * yet handed out stay pending. Returns 0.
  *   -EINVAL  also: `now` is after tw_now(w)
  *   -EBUSY   the wheel is being advanced, by another thread or by the caller */
 int tw_set_back(struct tw *w, tw_tick now);
@@ -385,8 +385,10 @@ TW_MUST_CHECK int tw_pending(struct tw *w, const struct tw_node *node);
 TW_MUST_CHECK tw_tick tw_expiry(struct tw *w, const struct tw_node *node);
 
 #if !TW_SMALL && TW_TICK_BITS != 32
-/* Returns the wheel that a node is, or was last, armed on; NULL if it never was. Takes no lock. The wheel of
- * a node that a runtime has armed is private to the runtime. */
+/* Returns the wheel that a node is, or was last, armed on; NULL if it never was. Takes no lock. In a
+ * callback, it is the wheel that the callback belongs to. The wheel may have gone since the node was last
+ * pending: only your program knows. For a copy of a node the result is meaningless, and the wheel of a node
+ * that a runtime has armed is private to the runtime. */
 TW_MUST_CHECK struct tw *tw_wheel_of(const struct tw_node *node);
 #endif
 
@@ -406,10 +408,10 @@ TW_MUST_CHECK tw_tick tw_next(struct tw *w);
 #if TW_RUNTIME || TW_TREE
 /* Returns a node that fires first: no pending node is due before it. tw_next also counts the wake-ups
  * that look-ahead and postponed nodes need; a loop that sleeps until the tick of this node fires something
- * each time that it wakes. Examines at most `looks` nodes with the lock held; with TW_UNBOUNDED, at most
- * those of the first busy slot of each level. NULL does not mean that nothing is pending, only that there
- * is no cheap answer: the looks were not enough, or a tw_advance has left work. Then ask tw_next. A tree
- * always finds the node, with one look. */
+ * each time that it wakes. Examines at most `looks` nodes with the lock held; with TW_UNBOUNDED, those of the
+ * first busy slot of each level, and of further slots if nodes were postponed. NULL does not mean that
+ * nothing is pending, only that there is no cheap answer: the looks were not enough, or a tw_advance has left
+ * work. Then ask tw_next. A tree always finds the node, with one look. */
 TW_MUST_CHECK struct tw_node *tw_first(struct tw *w, uint32_t looks);
 #endif
 

@@ -147,11 +147,7 @@ template <class Wheel> struct api {
     static int move(tw *w, tw_node *node, tick to) {
         return call<Wheel, change<Wheel>::move_node>(w, node, to);
     }
-    static int cancel(tw *w, tw_node *node) {
-        if (TW_RUNTIME != 0 && unlikely(w == nullptr))
-            return cancel_on_its_wheel(node);
-        return call<Wheel, change<Wheel>::cancel_node>(w, node);
-    }
+    static int cancel(tw *w, tw_node *node) { return call<Wheel, change<Wheel>::cancel_node>(w, node); }
     static int retire(tw *w, tw_node *node) { return call<Wheel, change<Wheel>::retire_node>(w, node); }
 
 #if TW_RUNTIME
@@ -212,16 +208,17 @@ template <class Wheel> struct api {
         return leave(w, 0);
     }
 
-    // All nodes leave their slots, as for a shift, and are placed again from the earlier tick on.
+    // All nodes leave their slots, as for a shift, and are placed again from the earlier tick on. Finishing
+    // another thread's shift releases the lock, so that comes before the checks.
     static int set_back(tw *w, tick now) {
         if (const int error = enter(w); error != 0)
             return error;
         Wheel &wheel = wheel_of(w);
+        finish_shift(wheel);
         if (wheel.advancing)
             return leave(w, -ebusy);
         if (now > wheel.now)
             return leave(w, -einval);
-        finish_shift(wheel);  // another thread may have begun one
         wheel.begin_shift(0);
         wheel.go_back_to(now);
         finish_shift(wheel);
@@ -280,12 +277,33 @@ template <class Wheel> struct api {
         return 0;
     }
 
-    static int core_copy(tw *w, const tw_node *node, tw_node *copy) {
-        const int error = enter(w, node);
-        if (error != 0)
-            return error;
-        *copy = *node;
-        return leave(w, 0);
+    // The runtime knows that its wheels are valid and take their lock.
+    static int core_arm_at(tw *w, tw_node *node, tick due) {
+        TW_CHECKS(to_arm(node));
+        return call_on_known<Wheel>(w, node, [due](Wheel &wheel, tw_node &known) TW_REQUIRES(wheels_lock) {
+            return change<Wheel>::arm_node_at(wheel, known, due);
+        });
+    }
+
+    static int core_arm_after(tw *w, tw_node *node, tick due, tick delay) {
+        TW_CHECKS(to_arm(node));
+        return call_on_known<Wheel>(w, node,
+                                    [due, delay](Wheel &wheel, tw_node &known) TW_REQUIRES(wheels_lock) {
+                                        return change<Wheel>::arm_node_after_delay(wheel, known, due, delay);
+                                    });
+    }
+
+    static int core_again(tw *w, tw_node *node, tw_core_due *due_of, void *arg) {
+        TW_CHECKS(to_arm(node));
+        return call_on_known<Wheel>(
+            w, node, [due_of, arg](Wheel &wheel, tw_node &known) TW_REQUIRES(wheels_lock) {
+                if (known.period == 0)
+                    return -einval;
+                if (is_periodic(known))
+                    return change<Wheel>::move_node(wheel, known, due_of(&known, arg));
+                const tick delay = known.period - 1;
+                return change<Wheel>::arm_node_after_delay(wheel, known, due_of(&known, arg), delay);
+            });
     }
 
     static std::uint64_t core_cancelled(tw *w, unsigned label) {
@@ -412,14 +430,6 @@ template <class Wheel> struct api {
     }
 
   private:
-    // A node that was never armed names no wheel, and is idle.
-    TW_APART_IF_FAST static int cancel_on_its_wheel(tw_node *node) {
-        if (node == nullptr)
-            return -einval;
-        tw *const w = core::wheel_of(*node);
-        return w == nullptr ? 0 : call_locked<Wheel, change<Wheel>::cancel_node>(w, node, 0);
-    }
-
     TW_INLINE_ALWAYS static int advance_entered(tw *w, tick now, std::uint32_t budget)
         TW_RELEASE(wheels_lock) {
         TW_CHECKS(some(w));

@@ -129,24 +129,13 @@ TW_API int tw_version(void) { return TW_VERSION; }
 #if TW_RUNTIME
 // --- door.h ---
 
-int tw_core_arm_at(tw *w, tw_node *node, tw_tick due) {
-    TW_CHECKS(to_arm(node));
-    return call_on_known<library_wheel>(
-        w, node, [due](library_wheel &wheel, tw_node &known) TW_REQUIRES(wheels_lock) {
-            const int result = change<library_wheel>::arm_node_at(wheel, known, due);
-            if (result == 0)
-                known.part = 0;  // forgets a delay
-            return result;
-        });
+int tw_core_arm_at(tw *w, tw_node *node, tw_tick due) { return library::core_arm_at(w, node, due); }
+int tw_core_arm_after(tw *w, tw_node *node, tw_tick due, tw_tick delay) {
+    return library::core_arm_after(w, node, due, delay);
 }
-int tw_core_arm_after(tw *w, tw_node *node, tw_tick due, int64_t delay) {
-    TW_CHECKS(to_arm(node));
-    return call_on_known<library_wheel>(
-        w, node, [due, delay](library_wheel &wheel, tw_node &known) TW_REQUIRES(wheels_lock) {
-            return change<library_wheel>::arm_node_and_remember(wheel, known, due, static_cast<tick>(delay));
-        });
+int tw_core_again(tw *w, tw_node *node, tw_core_due *due_of, void *arg) {
+    return library::core_again(w, node, due_of, arg);
 }
-int tw_core_copy(tw *w, const tw_node *node, tw_node *copy) { return library::core_copy(w, node, copy); }
 int tw_core_arm_grid(tw *w, tw_node *node, const tw_core_grid *grid) {
     return library::core_arm_grid(w, node, grid);
 }

@@ -23,7 +23,7 @@ template <class Wheel> struct change {
     }
 
 #if TW_RUNTIME
-    TW_INLINE_IF_FAST static int arm_node_and_remember(Wheel &wheel, tw_node &node, tick due, tick delay)
+    TW_INLINE_IF_FAST static int arm_node_after_delay(Wheel &wheel, tw_node &node, tick due, tick delay)
         TW_REQUIRES(wheels_lock) {
         if (const int error = check_armable(node); error != 0)
             return error;

@@ -17,16 +17,23 @@ extern "C" {
 /* tw_arm_at for a wheel known to be valid and to take its lock. */
 int tw_core_arm_at(struct tw *w, struct tw_node *node, tw_tick due);
 
-/* In the field `part` of a node: the node is a oneshot, and `period` is the delay that it was armed with. */
+/* In the field `part` of a node: the node is a oneshot, and `period` is 1 more than the delay that it was
+ * armed with; or 0, if it was then armed without one. */
 #define TW_CORE_ONCE UINT32_MAX
 
-/* The same, and the node remembers its delay, for tw_runtime_again. */
-int tw_core_arm_after(struct tw *w, struct tw_node *node, tw_tick due, int64_t delay);
+/* The same, and the node remembers its delay, in a unit of the caller's, for tw_core_again. */
+int tw_core_arm_after(struct tw *w, struct tw_node *node, tw_tick due, tw_tick delay);
 
-/* Copies a node into *copy with the lock held. Returns 0.
- *   -EINVAL  see Conventions
- *   -EBUSY   the node is pending on another wheel */
-int tw_core_copy(struct tw *w, const struct tw_node *node, struct tw_node *copy);
+/* Returns the tick that a node is due at next, by its delay or period. The wheel is locked. */
+typedef tw_tick tw_core_due(const struct tw_node *node, void *arg);
+
+/* Arms a node again for due_of(node, arg), by the delay that it remembers; or moves it there, if it has a
+ * period and is pending. Returns 0.
+ *   -EINVAL  also: the node has neither
+ *   -ENOENT  the node has a period, and is not pending
+ *   -EBUSY   the node is pending on another wheel
+ *   -EPERM   the node is retired */
+int tw_core_again(struct tw *w, struct tw_node *node, tw_core_due *due_of, void *arg);
 
 /* A grid whose period need not be a whole number of ticks. Deadlines are counted in parts of a tick, and each
  * rounds up to a tick independently. */

@@ -77,20 +77,23 @@ template <class Shape> class slot_checker : private broken_invariants {
         expect(opening < end, "timers stand in the running or the next block", nullptr);
     }
 
-    // Returns true if the slot holds timers.
+    // Returns true if the slot holds timers; the cursor may pass one that holds only places of walks.
     bool check_slot(unsigned slot, tick opening) {
         const slot_opening where = {slot, opening};
         const std::size_t found_before = found_;
+        const std::uint32_t places_before = found_places_;
         check_ring(w_.slots.rings[slot], &where);
         bool is_busy = found_ != found_before;
+        bool has_timers = found_ - found_before != found_places_ - places_before;
 #if TW_RUNTIME
-        if (logs_.exist())
-            is_busy = logs_.check_slot(slot, opening) || is_busy;
+        const bool has_entries = logs_.exist() && logs_.check_slot(slot, opening);
+        is_busy = has_entries || is_busy;
+        has_timers = has_entries || has_timers;
 #endif
         expect(w_.slots.busy.test(slot) == is_busy, "a slot's bit says whether it holds timers", nullptr);
         expect(!is_busy || !is_quiet() || opening >= w_.quiet_until - w_.cursor,
                "no slot opens while the wheel is quiet", nullptr);
-        return is_busy;
+        return has_timers;
     }
 
     // Checks the links and the nodes of a ring. `where` is null for a ring outside the slots.

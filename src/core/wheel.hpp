@@ -14,7 +14,7 @@
 //     move_some               makes that step, if it is no fire: if nodes_move, see bounds.hpp
 //     pass_quietly            all of these at once, if there is nothing to do
 //     begin_share, look_ahead, end_share, begin_idle    move timers ahead of time: if nodes_move
-//     next, first_due         when the wheel will have work; a tree has only first_due
+//     next, first             when the wheel will have work; a node that fires first
 //     cheapest                the tick in a range for which arming costs least
 //     begin_clear, next_leaving, end_clear    take all nodes off at once
 //     first_clearing, abandon_clears          the clears under way; forgets those of other threads (P13)
@@ -54,8 +54,9 @@ template <class Engine> class wheel : public Engine {
     }
 
 #if TW_RUNTIME
+    // The same, and the node remembers a delay; plus 1, because a period of 0 says that there is none.
     TW_INLINE_ALWAYS void arm_once_after(tw_node &node, tick to, tick delay) {
-        node.period = delay;
+        node.period = delay + 1;
         node.part = TW_CORE_ONCE;
         node.expiry = to;
         arm(node);

@@ -26,7 +26,7 @@ inline std::uintptr_t address_in(std::uintptr_t self) { return self & ~tag_if_lo
 // `node.wheel` is the wheel's address plus the node's own address with its halves swapped. A copy of a node
 // lies elsewhere, so its sum names no wheel. A plain sum could name another wheel that lies at the matching
 // distance from the copy. Small nodes have no room for this: a program with such nodes has one wheel. Code
-// that cannot include this file repeats the formula: runtime/state.hpp, check/node_table.hpp, the tests and
+// that cannot include this file repeats the formula: check/node_table.hpp, the tests and
 // the gdb printers.
 inline std::uintptr_t mark_of(const tw_node &node) {
     constexpr unsigned half = 4 * sizeof(std::uintptr_t);

@@ -14,7 +14,7 @@
 
 #include <cstdint>
 
-#include <tickwheel/timers.h>
+#include <tickwheel/task.h>
 
 #include "histogram.hpp"
 #include "recorder.hpp"

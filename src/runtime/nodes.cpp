@@ -80,7 +80,23 @@ template <class Place>
 struct arming_after {
     std::int64_t delay;
     int operator()(tw *wheel, tw_node *node, tick due) const {
-        return tw_core_arm_after(wheel, node, due, delay);
+        return tw_core_arm_after(wheel, node, due, static_cast<tick>(delay));
+    }
+};
+
+// Computes when a node is due again, from a reading of its timeline's clock.
+struct due_again {
+    const timeline &line;
+    std::int64_t reading;
+    tick due;
+
+    static tick of(const tw_node *node, void *self) {
+        due_again &next = *static_cast<due_again *>(self);
+        const std::int64_t period = period_of(*node, next.line.unit);
+        next.due = period != 0
+                       ? next.line.tick_after(next.reading, period)
+                       : next.line.tick_once_after(next.reading, static_cast<std::int64_t>(node->period - 1));
+        return next.due;
     }
 };
 
@@ -152,7 +168,7 @@ int arm(tw_runtime &rt, tw_node *node, const tw_when &when) {
         if (when.period_ns != 0)
             return arm_every(wheel, timer, due, in, when);
         return when.absolute != 0 ? tw_core_arm_at(wheel, timer, due)
-                                  : tw_core_arm_after(wheel, timer, due, when.due_ns);
+                                  : tw_core_arm_after(wheel, timer, due, static_cast<tick>(when.due_ns));
     });
 }
 
@@ -301,19 +317,17 @@ TW_API int tw_runtime_again(tw_runtime *rt, tw_node *node) {
     TW_NOTE_CALLER;
     if (const int error = check_arming(rt, node); error != 0)
         return error;
-    tw_node was;
-    {
-        const wall_hold hold(*rt);
-        if (const int error = tw_core_copy(&timeline_of(*rt, node).wheel, node, &was); error != 0)
-            return refuse_as_the_wheel(error);
-    }
-    if (was.part == TW_CORE_ONCE)
-        return tw_runtime_after(rt, node, static_cast<std::int64_t>(was.period));
-    if (was.period == 0)
-        return refuse(-EINVAL,
-                      "the node has no delay to start again: its deadline is absolute, or it was never "
-                      "armed");
-    return tw_runtime_move(rt, node, period_of(was, rt->steady.unit));
+    deferred_wake wake(*rt);
+    const wall_hold hold(*rt);
+    timeline &line = timeline_of(*rt, node);
+    due_again next = {line, &line != &rt->steady ? follow_wall(*rt) : line.clock.read(), 0};
+    if (const int error = tw_core_again(&line.wheel, node, due_again::of, &next); error != 0)
+        return error == -EINVAL ? refuse(-EINVAL, "the node has no delay to start again: its deadline is "
+                                                  "absolute, or it was never armed")
+                                : refuse_as_the_wheel(error);
+    const int result = disarm_if_closed(*rt, line, node, 0);
+    wake.note(result >= 0 && line.note_armed(next.due));
+    return result;
 }
 
 TW_API int tw_runtime_postpone(tw_runtime *rt, tw_node *node, int64_t delay_ns) {

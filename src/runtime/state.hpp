@@ -290,13 +290,7 @@ template <class Do> void for_each_timeline(tw_runtime &rt, Do what) {
 // The timeline that a node is, or was last, armed on. On a runtime with one timeline this does not read the
 // node, because no lock keeps another thread from arming it.
 inline timeline &timeline_of(tw_runtime &rt, const tw_node *node) TW_REQUIRES(rt.wall_mutex) {
-    const auto names = [&](const timeline &line) {
-        constexpr unsigned half = 4 * sizeof(std::uintptr_t);
-        const auto address = reinterpret_cast<std::uintptr_t>(node);
-        return node->wheel - (address << half | address >> half) ==
-               reinterpret_cast<std::uintptr_t>(&line.wheel);
-    };
-    return has_wall(rt) && names(*rt.absolute) ? *rt.absolute : rt.steady;
+    return has_wall(rt) && tw_wheel_of(node) == &rt.absolute->wheel ? *rt.absolute : rt.steady;
 }
 
 }  // namespace tickwheel::runtime

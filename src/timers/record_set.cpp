@@ -149,7 +149,7 @@ tw_entry entry_of(const record_set &set, const record &timer, tw_key &key) {
     entry.arg = arg_of(timer);
     entry.label = runtime::label_text(*set.rt, timer.label);
     entry.due_ns = line.unit.reading(timer.timing.due);
-    if (core::is_armed(timer.timing))
+    if (core::is_armed(timer.timing) || !is_live(timer))  // not live: cancel_all visits it
         entry.remaining_ns = runtime::until(entry.due_ns, line.clock.read());
     if (is_periodic(timer))
         entry.period_ns = static_cast<std::int64_t>(timer.rest->period *

@@ -159,7 +159,9 @@ int ask_user(record_set &set, record &timer, const tw_task &task, bool copies, t
     return never_fires ? runtime::refuse(-ENOENT, "the schedule (next) returned no first deadline") : 0;
 }
 
-bool is_plain(const tw_when &when) { return when.absolute == 0 && when.period_ns == 0 && when.slack_ns == 0; }
+bool is_plain(const tw_when &when) {
+    return when.absolute == 0 && when.period_ns == 0 && when.slack_ns == 0 && when.jitter_ns == 0;
+}
 
 // A delay from now, the usual way to start a timer.
 struct plain_delay {

@@ -194,42 +194,67 @@ TEST(p14_the_door_refuses_a_node_as_tw_arm_at_does) {
     assert_int_equal(tw_count(&wheel), 0);
 }
 
-/* For the runtime's `again`. */
-TEST(a_node_remembers_the_delay_that_it_was_armed_with) {
-    struct tw_node copy;
-    assert_int_equal(tw_core_arm_after(&wheel, &one.node, 3, 77), 0);
-    assert_int_equal(tw_core_arm_after(&wheel, &one.node, 5, 78), 0);
-    assert_int_equal(tw_core_copy(&wheel, &one.node, &copy), 0);
-    assert_int_equal(copy.part, TW_CORE_ONCE);
-    assert_int_equal(copy.period, 78);
-    assert_int_equal(tw_move(&wheel, &one.node, 6), 0); /* begins no grid */
-    advance(5);
-    assert_int_equal(one.fires, 0);
-    advance(6);
-    assert_int_equal(one.fires, 1); /* once, though it has a period */
-    assert_int_equal(tw_core_copy(&wheel, &one.node, &copy), 0);
-    assert_int_equal(copy.state, TW_IDLE);
-    assert_int_equal(copy.period, 78);
-    assert_int_equal(tw_core_arm_at(&wheel, &one.node, 9), 0);
-    assert_int_equal(tw_core_copy(&wheel, &one.node, &copy), 0);
-    assert_int_equal(copy.part, 0);
-    assert_int_equal(copy.period, 0);
+/* --- again, by a delay that a node remembers --------------------------------------------- */
+
+static tw_tick due_in(const struct tw_node *node, void *told) {
+    *(tw_tick *)told = node->part == TW_CORE_ONCE ? node->period - 1 : node->period;
+    return node->expiry + 10;
 }
 
-TEST(p14_the_door_refuses_a_node_with_a_delay_or_to_copy_as_tw_arm_at_does) {
+TEST(a_node_remembers_the_delay_that_it_was_armed_with) {
+    tw_tick told = 0;
+    const tw_tick delays[] = {77, 0};
+    for (unsigned i = 0; i < COUNT_OF(delays); ++i) {
+        const unsigned before = one.fires;
+        const tw_tick now = tw_now(&wheel);
+        assert_int_equal(tw_core_arm_after(&wheel, &one.node, now + 3, 78), 0);
+        assert_int_equal(tw_core_arm_after(&wheel, &one.node, now + 5, delays[i]), 0);
+        assert_int_equal(tw_move(&wheel, &one.node, now + 6), 0);             /* begins no grid */
+        assert_int_equal(tw_core_again(&wheel, &one.node, due_in, &told), 0); /* due at now + 16 */
+        assert_int_equal(told, delays[i]);
+        advance(now + 15);
+        assert_int_equal(one.fires, before);
+        advance(now + 16);
+        assert_int_equal(one.fires, before + 1); /* once, though there is something in its period */
+        assert_int_equal(tw_count(&wheel), 0);
+        assert_int_equal(tw_core_again(&wheel, &one.node, due_in, &told), 0); /* idle */
+        assert_int_equal(tw_cancel(&wheel, &one.node), 1);
+        assert_int_equal(tw_arm_at(&wheel, &one.node, now + 99), 0); /* forgets it */
+        assert_int_equal(tw_core_again(&wheel, &one.node, due_in, &told), -EINVAL);
+        assert_int_equal(tw_cancel(&wheel, &one.node), 1);
+    }
+}
+
+TEST(a_periodic_node_is_moved_again) {
+    tw_tick told = 0;
+    assert_int_equal(tw_arm_every(&wheel, &one.node, 5, 20, TW_COALESCE, 0), 0);
+    assert_int_equal(tw_core_again(&wheel, &one.node, due_in, &told), 0);
+    assert_int_equal(told, 20);
+    advance(14);
+    assert_int_equal(one.fires, 0);
+    advance(15);
+    advance(35);
+    assert_int_equal(one.fires, 2);
+    assert_int_equal(tw_cancel(&wheel, &one.node), 1);
+    assert_int_equal(tw_core_again(&wheel, &one.node, due_in, &told), -ENOENT);
+}
+
+TEST(p14_the_door_refuses_a_node_with_a_delay_as_tw_arm_at_does) {
     static struct tw elsewhere;
-    struct tw_node copy;
+    tw_tick told;
     assert_int_equal(tw_init(&elsewhere, 0, 0), 0);
     assert_int_equal(tw_core_arm_after(&wheel, NULL, 3, 1), -EINVAL);
     assert_int_equal(tw_core_arm_after(&wheel, &(struct tw_node){0}, 3, 1), -EINVAL);
     assert_int_equal(tw_core_arm_after(&wheel, &one.node, TW_NEVER, 1), -ERANGE);
-    assert_int_equal(tw_core_copy(&wheel, NULL, &copy), -EINVAL);
-    assert_int_equal(tw_core_copy(NULL, &one.node, &copy), -EINVAL);
-    assert_int_equal(tw_arm_at(&elsewhere, &one.node, 3), 0);
-    assert_int_equal(tw_core_copy(&wheel, &one.node, &copy), -EBUSY);
+    assert_int_equal(tw_core_again(&wheel, NULL, due_in, &told), -EINVAL);
+    assert_int_equal(tw_core_again(&wheel, &(struct tw_node){0}, due_in, &told), -EINVAL);
+    assert_int_equal(tw_core_again(&wheel, &one.node, due_in, &told), -EINVAL);
+    assert_int_equal(tw_core_arm_after(&elsewhere, &one.node, 3, 1), 0);
+    assert_int_equal(tw_core_again(&wheel, &one.node, due_in, &told), -EBUSY);
     assert_int_equal(tw_core_arm_after(&wheel, &one.node, 3, 1), -EBUSY);
     assert_int_equal(tw_retire(&elsewhere, &one.node), 1);
     assert_int_equal(tw_core_arm_after(&wheel, &one.node, 3, 1), -EPERM);
+    assert_int_equal(tw_core_again(&wheel, &one.node, due_in, &told), -EPERM);
     assert_int_equal(tw_count(&wheel), 0);
 }
 

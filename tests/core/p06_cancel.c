@@ -259,20 +259,4 @@ TEST(p6_a_node_names_the_wheel_that_it_was_armed_on) {
     tw_cancel(&wheel, &node);
     assert_ptr_equal(tw_wheel_of(&node), &wheel);
 }
-
-#if TW_RUNTIME
-TEST(p6_cancel_of_a_node_alone_finds_its_wheel) {
-    struct tw_node zeroed, node;
-    memset(&zeroed, 0, sizeof zeroed);
-    tw_node_init(&node, ignore_fire, NULL);
-    assert_int_equal(tw_cancel(NULL, &zeroed), 0);
-    assert_int_equal(tw_cancel(NULL, &node), 0);
-    assert_int_equal(tw_cancel(NULL, NULL), -EINVAL);
-    tw_arm_at(&wheel, &node, 5);
-    assert_int_equal(tw_cancel(NULL, &node), 1);
-    assert_int_equal(tw_cancel(NULL, &node), 0);
-    assert_int_equal(tw_count(&wheel), 0);
-    assert_whole();
-}
-#endif
 #endif

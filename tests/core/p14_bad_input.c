@@ -81,8 +81,7 @@ static void refuse_wheel(struct tw *w) {
     REFUSED(tw_move(w, &pending, 500), EINVAL);
     REFUSED(tw_wait(w, &pending), EINVAL);
     ANSWERS(tw_due(w), TW_NEVER);
-    if (w != NULL || !TW_RUNTIME) /* NULL: the node's own */
-        REFUSED(tw_cancel(w, &pending), EINVAL);
+    REFUSED(tw_cancel(w, &pending), EINVAL);
     REFUSED(tw_retire(w, &pending), EINVAL);
     if (!TW_SMALL)
         REFUSED(tw_cancel_all(w, never_called, NULL), EINVAL);

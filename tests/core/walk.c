@@ -303,6 +303,22 @@ TEST(walk_hands_out_nodes_that_may_be_changed_and_can_end_early) {
     assert_whole();
 }
 
+/* The cursor passes a slot in which only a place of the walk is left. */
+TEST(walk_under_way_breaks_no_invariant) {
+    struct tw_walk walk = {0};
+    struct timer *const late = &timers[1];
+    arm(&timers[0], 2 * BLOCK);
+    arm(late, 5 * ROUND);
+    while (tw_walk_next(&wheel, &walk) != &timers[0].node) {
+    }
+    assert_int_equal(tw_cancel(&wheel, &timers[0].node), 1);
+    for (uint64_t tick = 1; tick < 4 * BLOCK; ++tick) {
+        advance(tick);
+        assert_int_equal(tw_check(&wheel, NULL, NULL), 0);
+    }
+    assert_int_equal(tw_walk_end(&wheel, &walk), 0);
+}
+
 TEST(walk_refuses_bad_arguments) {
     struct tw unknown;
     struct tw_walk walk = {0};

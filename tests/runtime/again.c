@@ -1,6 +1,11 @@
 /* tw_runtime_again: a node's delay starts again; and the jitter of a first deadline. */
 #include "support/runtime_test.h"
 
+#include <pthread.h>
+
+#include <tickwheel/keyed.h>
+#include <tickwheel/timers.h>
+
 #define MS TW_MILLISECOND
 
 static struct tw_runtime *rt;
@@ -114,6 +119,33 @@ TEST(p14_again_refuses_a_node_without_a_delay) {
     tw_runtime_free(rt);
 }
 
+static atomic_bool race_is_over;
+
+static void *again_and_again(void *raced) {
+    while (!atomic_load(&race_is_over)) {
+        const int result = tw_runtime_again(raced, &node);
+        assert_true(result == 0 || result == -ENOENT);
+    }
+    return NULL;
+}
+
+/* In either order of the two calls the node has a period afterwards. */
+TEST(again_is_one_step_beside_a_call_that_arms) {
+    pthread_t thread;
+    make(TW_CLOCK_DEFAULT);
+    atomic_store(&race_is_over, false);
+    assert_ok(tw_runtime_after(rt, &node, TW_HOUR));
+    assert_int_equal(pthread_create(&thread, NULL, again_and_again, rt), 0);
+    for (unsigned i = 0; i < 20000; ++i) {
+        assert_ok(tw_runtime_after(rt, &node, TW_HOUR));
+        assert_ok(tw_runtime_every(rt, &node, 2 * TW_HOUR, TW_COALESCE));
+        assert_true(tw_runtime_remaining(rt, &node) > TW_HOUR);
+    }
+    atomic_store(&race_is_over, true);
+    pthread_join(thread, NULL);
+    tw_runtime_free(rt);
+}
+
 /* --- jitter ---------------------------------------------------------------------------------- */
 
 #define CROWD 2000
@@ -141,6 +173,32 @@ TEST(jitter_spreads_first_deadlines_and_their_periods_stay_exact) {
         tw_runtime_free(rt);
     }
     assert_memory_equal(first[0], first[1], sizeof first[0]);
+}
+
+static void no_fire(UNUSED const struct tw_event *event, UNUSED void *arg) {}
+
+TEST(jitter_spreads_timers_of_sets_and_tables_as_well) {
+    struct tw_timers *set;
+    struct tw_keyed *table;
+    struct tw_entry entry;
+    tw_handle handle;
+    unsigned spread[2] = {0, 0};
+    const struct tw_when when = {.due_ns = TW_SECOND, .jitter_ns = TW_HOUR};
+    const struct tw_task task = {.fn = no_fire};
+    make(TW_CLOCK_DEFAULT);
+    assert_ok(tw_timers_new(&set, rt, NULL));
+    assert_ok(tw_keyed_new(&table, rt, NULL));
+    for (unsigned i = 0; i < 50; ++i) {
+        assert_ok(tw_timer_start(set, &handle, &when, &task));
+        assert_ok(tw_timer_get(set, handle, &entry));
+        assert_in_range(entry.remaining_ns, TW_SECOND, TW_SECOND + TW_HOUR);
+        spread[0] += entry.remaining_ns > TW_MINUTE;
+        assert_ok(tw_keyed_set(table, tw_key_number(i), &when, &task));
+        assert_ok(tw_keyed_get(table, tw_key_number(i), &entry));
+        spread[1] += entry.remaining_ns > TW_MINUTE;
+    }
+    assert_true(spread[0] > 25 && spread[1] > 25);
+    tw_runtime_free(rt);
 }
 
 TEST(jitter_differs_between_runtimes_with_threads) {

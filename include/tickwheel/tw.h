@@ -218,7 +218,7 @@ struct tw {
 #endif
 
 /* A program must be compiled with the same config.h as the library that it links with. To enforce
- * this, the functions that initialise wheels and nodes, and those that advance wheels, have linker
+ * this, the functions that initialise wheels and nodes, tw_advance and tw_update have linker
  * names that contain the settings on which sizes depend, for example tw_init_wheel_runtime1. If the
  * settings differ, linking fails. TW_SMALL and TW_VALIDATION change no size and are not compared; a
  * call to a function that they leave out does not link anyway. The library also exports the plain

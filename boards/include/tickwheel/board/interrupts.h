@@ -1,4 +1,6 @@
-/* tickwheel/board/interrupts.h - masks interrupts, by the functions of the processor's family. */
+/* tickwheel/board/interrupts.h - masks interrupts, by the functions of the processor's family. For another
+ * family, put a header of this name, with the functions of tickwheel/riscv/interrupts.h, first on the include
+ * path. */
 #ifndef TICKWHEEL_BOARD_INTERRUPTS_H
 #define TICKWHEEL_BOARD_INTERRUPTS_H
 

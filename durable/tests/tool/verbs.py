@@ -158,7 +158,7 @@ def refuses_bad_usage(tool):
                           "--limit 1x": ("list", "--limit", "1x"), "--state late": ("list", "--state", "late"),
                           "given twice": ("list", "--limit", "1", "--limit", "2"), "goes with a kind": ("list", "--after", "x"),
                           "does not go with count": ("count", "--json"), "a kind and a key": ("get", "k"),
-                          "what is z?": ("get", "x", "y", "z"), "not both": ("put", "k", "x", "--in", "1s", "--at",
+                          "unexpected argument: z": ("get", "x", "y", "z"), "not both": ("put", "k", "x", "--in", "1s", "--at",
                                                                              "2026-12-24T18:00:00Z"),
                           "--cron goes without": ("put", "k", "x", "--cron", "* * * * *", "--every", "1h"),
                           "--zone goes with": ("put", "k", "x", "--zone", "UTC"),

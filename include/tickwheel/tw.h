@@ -139,14 +139,14 @@ struct tw_node {
     uint8_t state; /* enum tw_state; near the front, where small parts need less code to reach it */
 #if TW_RUNTIME
     uint32_t part; /* 0: `period` counts ticks. Runtimes also use the highest number, for a one-shot
-                      node, whose `period` is its delay; and other numbers: `period` counts parts of
+                      node, whose `period` is its delay plus 1; and other numbers: `period` counts parts of
                       a tick, and the deadline lies part - 1 parts before `expiry` */
 #endif
 #if TW_TREE
     tw_tick key; /* the tick that places it in the tree */
 #endif
     tw_tick expiry;  /* the tick that it is due at */
-    tw_tick period;  /* in ticks, or in parts of a tick if `part` is not 0; 0: one-shot */
+    tw_tick period;  /* in ticks, unless `part` says otherwise; 0: one-shot */
     tw_callback *fn; /* NULL: not initialised */
     void *arg;
 };

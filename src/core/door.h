@@ -21,7 +21,7 @@ int tw_core_arm_at(struct tw *w, struct tw_node *node, tw_tick due);
  * armed with; or 0, if it was then armed without one. */
 #define TW_CORE_ONCE UINT32_MAX
 
-/* The same, and the node remembers its delay, in a unit of the caller's, for tw_core_again. */
+/* tw_core_arm_at, and the node remembers its delay, in a unit of the caller's, for tw_core_again. */
 int tw_core_arm_after(struct tw *w, struct tw_node *node, tw_tick due, tw_tick delay);
 
 /* Returns the tick that a node is due at next, by its delay or period. The wheel is locked. */

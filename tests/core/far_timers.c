@@ -173,6 +173,7 @@ TEST_IF(!TW_SMALL, p8_a_leap_over_empty_time_costs_nothing) {
     }
 }
 
+#if TW_RUNTIME || TW_TREE /* which alone have tw_first */
 /* --- the exact tick of the next timer -------------------------------------------------------- */
 
 /* A loop that expects progress at each wake-up. */
@@ -232,6 +233,7 @@ TEST_IF(TW_VALIDATION, p14_first_is_null_if_nothing_is_pending_and_for_what_make
     arm(&crowd[0], 5);
     assert_ptr_equal(tw_first(&wheel, TW_UNBOUNDED), &crowd[0].node);
 }
+#endif
 
 TEST_IF(!TW_SMALL, p9_nothing_pending_is_never_woken_for_though_an_advance_was_not_finished) {
     open_crowd(3);

@@ -444,7 +444,9 @@ static void misuse_wheel(struct model *m, struct tw *w) {
     require(m, TW_SMALL || tw_cancel_all(w, NULL, NULL) == -EINVAL, "misuse: tw_cancel_all");
     require(m, tw_check(w, NULL, NULL) == -EINVAL, "misuse: tw_check");
     require(m, tw_now(w) == TW_NEVER && tw_next(w) == TW_NEVER, "misuse: tw_now, tw_next");
+#if TW_RUNTIME || TW_TREE
     require(m, tw_first(w, 1) == NULL, "misuse: tw_first");
+#endif
     require(m, tw_due(w) == TW_NEVER, "misuse: tw_due");
     require(m, tw_count(w) == 0 && tw_running(w) == NULL, "misuse: tw_count, tw_running");
     require(m, TW_SMALL || tw_overruns(w) == 0, "misuse: tw_overruns");

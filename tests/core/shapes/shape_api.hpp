@@ -20,6 +20,7 @@
     F(tw_tick, core_choose, (tw *w, tw_tick tick, tw_tick slack), (w, tick, slack)) \
     F(int, core_interrupt, (tw *w), (w)) \
     F(int, core_abandon, (tw *w), (w)) \
+    F(tw_node *, first, (tw *w, uint32_t looks), (w, looks)) \
     F(tw_node *, walk_next, (tw *w, tw_walk *walk), (w, walk)) \
     F(int, walk_end, (tw *w, tw_walk *walk), (w, walk)) \
     F(int, set_back, (tw *w, tw_tick now), (w, now))
@@ -43,7 +44,6 @@
     F(size_t, count, (tw *w), (w)) \
     F(tw_tick, now, (tw *w), (w)) \
     F(tw_tick, next, (tw *w), (w)) \
-    F(tw_node *, first, (tw *w, uint32_t looks), (w, looks)) \
     F(tw_tick, overruns, (tw *w), (w)) \
     F(tw_tick, due, (tw *w), (w)) \
     F(tw_node *, running, (tw *w), (w)) \

@@ -12,26 +12,30 @@ namespace {
 
 // The changes. Each returns the result of its call.
 template <class Wheel> struct change {
-    TW_INLINE_IF_FAST static int arm_node_at(Wheel &wheel, tw_node &node, tick due) TW_REQUIRES(wheels_lock) {
+    // Returns 0 if the node may be armed for this tick; then it names its wheel.
+    TW_INLINE_ALWAYS static int begin_to_arm(Wheel &wheel, tw_node &node, tick due) TW_REQUIRES(wheels_lock) {
         if (const int error = check_armable(node); error != 0)
             return error;
         if (has_validation && !is_tick(due))
             return -erange;
         set_wheel(node, wheel);
-        wheel.arm_once(node, due);
         return 0;
+    }
+
+    TW_INLINE_IF_FAST static int arm_node_at(Wheel &wheel, tw_node &node, tick due) TW_REQUIRES(wheels_lock) {
+        const int error = begin_to_arm(wheel, node, due);
+        if (error == 0)
+            wheel.arm_once(node, due);
+        return error;
     }
 
 #if TW_RUNTIME
     TW_INLINE_IF_FAST static int arm_node_after_delay(Wheel &wheel, tw_node &node, tick due, tick delay)
         TW_REQUIRES(wheels_lock) {
-        if (const int error = check_armable(node); error != 0)
-            return error;
-        if (has_validation && !is_tick(due))
-            return -erange;
-        set_wheel(node, wheel);
-        wheel.arm_once_after(node, due, delay);
-        return 0;
+        const int error = begin_to_arm(wheel, node, due);
+        if (error == 0)
+            wheel.arm_once_after(node, due, delay);
+        return error;
     }
 #endif
 

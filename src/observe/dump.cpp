@@ -24,9 +24,7 @@ const char *name_of(tw_clock clock) {
     }
 }
 
-void dump_head(tw_runtime &rt, text_out &out) {
-    tw_stats stats;
-    tw_runtime_stats(&rt, &stats);
+void dump_head(tw_runtime &rt, const tw_stats &stats, text_out &out) {
     out.print("runtime \"%s\": driver %s, %s at %" PRId64 " ns, ticks of %s\n", rt.thread_name,
               rt.driver->name, name_of(rt.clock), tw_runtime_now(&rt),
               short_duration(static_cast<std::int64_t>(rt.steady.unit.ns)).text);
@@ -50,8 +48,7 @@ void dump_histogram(const char *name, const tw_histogram &histogram, text_out &o
               short_duration(histogram.sum_ns / static_cast<std::int64_t>(total)).text);
 }
 
-void dump_histograms(tw_runtime &rt, text_out &out) {
-    const tw_stats stats = stats_of(rt);
+void dump_histograms(const tw_stats &stats, text_out &out) {
     out.print("\n%-24s %10s %9s %9s %9s %9s\n", "", "times", "p50", "p99", "longest", "mean");
     dump_histogram("callbacks ran for", stats.callbacks, out);
     dump_histogram("late, woken late", stats.late[TW_LATE_WAKING], out);
@@ -123,8 +120,9 @@ void dump_pending(tw_runtime &rt, std::size_t timers, text_out &out) {
 
 TW_API int tw_runtime_dump(tw_runtime *rt, size_t timers, tw_text *write, void *arg) {
     return write_text(rt, write, arg, [&](text_out &out) {
-        dump_head(*rt, out);
-        dump_histograms(*rt, out);
+        const tw_stats stats = stats_of(*rt);
+        dump_head(*rt, stats, out);
+        dump_histograms(stats, out);
         dump_labels(*rt, out);
         dump_pending(*rt, timers, out);
         return 0;

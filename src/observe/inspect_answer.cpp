@@ -48,9 +48,7 @@ const char *name_of(tw_clock clock) {
 
 // --- stats -------------------------------------------------------------------------------
 
-void put_runtime(tw_runtime &rt, text_out &out) {
-    tw_stats stats = {};
-    tw_runtime_stats(&rt, &stats);
+void put_runtime(tw_runtime &rt, const tw_stats &stats, text_out &out) {
     out.print("pid %d\nprocess ", ::getpid());
     put_last(out, program_invocation_short_name);
     out.print("runtime ");
@@ -83,7 +81,7 @@ void put_histogram(const char *name, const tw_histogram &histogram, text_out &ou
 
 void put_stats(tw_runtime &rt, text_out &out) {
     const tw_stats stats = stats_of(rt);
-    put_runtime(rt, out);
+    put_runtime(rt, stats, out);
     put_histogram("ran", stats.callbacks, out);
     put_histogram("late_waking", stats.late[TW_LATE_WAKING], out);
     put_histogram("late_callbacks", stats.late[TW_LATE_CALLBACKS], out);

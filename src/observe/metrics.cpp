@@ -56,9 +56,9 @@ class metrics {
     metrics(tw_runtime &rt, const char *name, text_out &out) : rt_(rt), name_(name), out_(out) {}
 
     void write_all() {
-        write_stats();
-        write_labels();
         const tw_stats stats = stats_of(rt_);
+        write_counters(stats);
+        write_labels();
         head("tickwheel_callback_seconds", "histogram", "How long callbacks ran.");
         write_histogram("tickwheel_callback_seconds", nullptr, stats.callbacks);
         head("tickwheel_late_seconds", "histogram", "How late fires began after their deadline, by cause.");
@@ -97,9 +97,7 @@ class metrics {
         out_.print("%" PRIu64 "\n", count);
     }
 
-    void write_stats() {
-        tw_stats stats;
-        tw_runtime_stats(&rt_, &stats);
+    void write_counters(const tw_stats &stats) {
         head("tickwheel_pending", "gauge", "Pending timers.");
         row("tickwheel_pending");
         out_.print("%zu\n", tw_runtime_count(&rt_));

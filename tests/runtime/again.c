@@ -150,7 +150,7 @@ TEST(again_is_one_step_beside_a_call_that_arms) {
 
 #define CROWD 2000
 
-/* Nobody is early or too late, the crowd is spread, and virtual time draws the same each time. */
+/* No node is early or too late, the crowd is spread, and virtual time draws the same each time. */
 TEST(jitter_spreads_first_deadlines_and_their_periods_stay_exact) {
     static struct tw_node crowd[CROWD];
     static int64_t first[2][CROWD];

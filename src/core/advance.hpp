@@ -50,9 +50,10 @@ TW_INLINE_IF_SMALL inline void fire(wheel_state &wheel, tw_node &node, tw_callba
     TW_YIELDS(wheels_lock) {
 #if TW_RUNTIME
     if (tw_core_caller *const caller = wheel.caller; caller != nullptr) {
-        const tw_core_fire made = {&node, fn, arg, wheel.due, wheel.overruns, label_of(node)};
+        const tw_fire made = {&node, fn, arg, wheel.due, wheel.overruns};
+        const unsigned label = label_of(node);
         unlock(wheel);
-        caller(&made, wheel.caller_arg);
+        caller(&made, label, wheel.caller_arg);
         lock(wheel);
         return;
     }
@@ -64,7 +65,7 @@ TW_INLINE_IF_SMALL inline void fire(wheel_state &wheel, tw_node &node, tw_callba
 inline void announce_pause([[maybe_unused]] wheel_state &wheel) TW_REQUIRES(wheels_lock) {
 #if TW_RUNTIME
     if (tw_core_caller *const caller = wheel.caller; caller != nullptr)
-        caller(nullptr, wheel.caller_arg);
+        caller(nullptr, 0, wheel.caller_arg);
 #endif
 }
 

@@ -68,24 +68,14 @@ TW_MUST_CHECK uint64_t tw_core_cancelled(struct tw *w, unsigned label);
 
 /* --- fires ------------------------------------------------------------------------------- */
 
-/* A fire that the wheel is about to make. */
-struct tw_core_fire {
-    struct tw_node *node;
-    tw_callback *fn;
-    void *arg;
-    tw_tick due;      /* the tick at which the node was due */
-    tw_tick overruns; /* as tw_overruns returns it */
-    unsigned label;   /* as tw_core_label has set it */
-};
+/* Makes a fire of a node with this label: calls fire->fn(fire->node, fire->arg), and may do anything before
+ * and after that. The callback may free the node. If `fire` is null, there is none: the call says that no
+ * fire follows the last one at once, because the wheel does other work first. The wheel is locked during that
+ * call, and you must not call it. */
+typedef void tw_core_caller(const struct tw_fire *fire, unsigned label, void *arg);
 
-/* Makes a fire: calls fire->fn(fire->node, fire->arg), and may do anything before and after that. The
- * callback may free the node. If `fire` is null, there is none: the call says that no fire follows the last
- * one at once, because the wheel does other work first. The wheel is locked during that call, and you must
- * not call it. */
-typedef void tw_core_caller(const struct tw_core_fire *fire, void *arg);
-
-/* From now on caller(fire, arg) makes the fires of a wheel, to measure or trace them; if `caller` is null,
- * the wheel makes them itself. Call it before you use the wheel. Returns 0. */
+/* From now on caller(fire, label, arg) makes the fires of a wheel, to measure or trace them; if `caller` is
+ * null, the wheel makes them itself. Call it before you use the wheel. Returns 0. */
 int tw_core_set_caller(struct tw *w, tw_core_caller *caller, void *arg);
 
 /* Makes the running tw_advance return 1 after the present callback; if none is running, the next tw_advance

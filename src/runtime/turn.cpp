@@ -113,16 +113,15 @@ void settle_wakes(tw_runtime &rt) {
 namespace {
 
 // Runs a node's callback for a wheel, and measures it. Null: the meter pauses.
-void make_fire(const tw_core_fire *fire, void *runtime) {
+void make_fire(const tw_fire *fire, unsigned label, void *runtime) {
     tw_runtime &rt = *static_cast<tw_runtime *>(runtime);
     if (fire == nullptr) {
         rt.meter.pause();
         return;
     }
-    if (rt.meter.begin_callback(rt.meter.line().deadline_of(fire->due), fire->label,
-                                is_passed_on(rt, fire->fn))) [[unlikely]]
-        rt.meter.show_callback(fire->label, fire->node, TW_NO_HANDLE,
-                               reinterpret_cast<const void *>(fire->fn));
+    if (rt.meter.begin_callback(rt.meter.line().deadline_of(fire->due), label, is_passed_on(rt, fire->fn)))
+        [[unlikely]]
+        rt.meter.show_callback(label, fire->node, TW_NO_HANDLE, reinterpret_cast<const void *>(fire->fn));
     fire->fn(fire->node, fire->arg);
     rt.meter.end_callback(fire->overruns);
 }

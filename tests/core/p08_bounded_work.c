@@ -260,7 +260,7 @@ TEST(p8_a_fork_is_prepared_for_with_the_lock_held) {
     assert_int_equal(locks_held, 0);
 }
 
-static void make(const struct tw_core_fire *fire, UNUSED void *arg) {
+static void make(const struct tw_fire *fire, UNUSED unsigned label, UNUSED void *arg) {
     if (fire != NULL)
         fire->fn(fire->node, fire->arg);
 }

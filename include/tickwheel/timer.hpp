@@ -260,8 +260,8 @@ template <class Clock, class Node> class basic_timers {
     // had to fire. Called from inside one of the callbacks, it does not wait for that one.
     // Sleepers and pinned timers go on.
     std::size_t cancel_all() noexcept {
-        const std::int64_t drained = tw_timers_cancel_all(home_->timers, nullptr, nullptr);
-        return drained > 0 ? static_cast<std::size_t>(drained) : 0;
+        const std::int64_t cancelled = tw_timers_cancel_all(home_->timers, nullptr, nullptr);
+        return cancelled > 0 ? static_cast<std::size_t>(cancelled) : 0;
     }
 
     // Returns the number of timers, including those whose last callback is running. Sleepers and

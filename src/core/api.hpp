@@ -6,8 +6,8 @@
 #include "advance.hpp"
 #include "api_guard.hpp"
 #include "callback_wait.hpp"
+#include "cancel_all.hpp"
 #include "change.hpp"
-#include "clear.hpp"
 #include "engine.hpp"
 #include "errors.hpp"
 #if TW_RUNTIME
@@ -177,7 +177,7 @@ template <class Wheel> struct api {
     static int cancel_all(tw *w, tw_callback *each, void *arg) {
         if (const int error = enter(w); error != 0)
             return error;
-        core::clear(wheel_of(w), each, arg);
+        core::cancel_all(wheel_of(w), each, arg);
         return leave(w, 0);
     }
 

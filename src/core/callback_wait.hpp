@@ -11,7 +11,7 @@
 #pragma once
 
 #include "api_guard.hpp"
-#include "clearing.hpp"
+#include "cancel_all_calls.hpp"
 
 namespace tickwheel::core {
 namespace {
@@ -38,12 +38,12 @@ namespace {
     --wheel.waiters;
 }
 
-// True if another thread clears the wheel, its `each` has this node now, and the caller must wait for that.
-// False if an `each` of the caller's own clear has the node, too: two threads may clear the same node one
-// after the other if it is armed in between, and would wait for each other forever.
+// True if another thread's tw_cancel_all has handed this node to its `each`, and the caller must wait for
+// that call. False if an `each` of the caller's own cancel_all has the node, too: two threads may cancel the
+// same node one after the other if it is armed in between, and would wait for each other forever.
 template <class Wheel> bool is_handed_out(const Wheel &wheel, const tw_node *node) TW_REQUIRES(wheels_lock) {
     bool by_another = false;
-    for (const clearing *each = wheel.first_clearing(); each != nullptr; each = each->next) {
+    for (const cancel_all_call *each = wheel.first_cancel_all(); each != nullptr; each = each->next) {
         if (each->handed_out != node)
             continue;
         if (each->thread == tw_port_self())

@@ -88,7 +88,7 @@ template <class Shape> class log_checker {
         last_order_ = record.order;
     }
 
-    // Seams of a log stand in the ring in the same order, unless a clear or a shift took them out of the
+    // Seams of a log stand in the ring in the same order, unless a cancel_all or a shift took them out of the
     // slot.
     void check_seam(const seam *of) {
         expect(!where_.is_late && !is_behind_seam_,
@@ -96,7 +96,7 @@ template <class Shape> class log_checker {
         is_behind_seam_ = true;
         const char *const stands = "a seam of a log stands in the ring of its slot";
         expect(of != nullptr, stands);
-        if (of == nullptr || of->cleared != logs().cleared)
+        if (of == nullptr || of->emptied != logs().emptied)
             return;
         const tw_link *const ring = &w_.slots.rings[where_.slot];
         while (in_ring_ != nullptr && in_ring_ != ring && in_ring_ != &of->link)

@@ -35,11 +35,11 @@ template <class Shape> class lowering : public record_placement<Shape> {
 
 #if TW_RUNTIME
     // Makes all pending timers due `by` ticks later, one timer per shift_one. The timers stay pending
-    // throughout. Nodes that a clear has not handed out yet go behind all others of their ticks. A record
-    // that is armed or moved before the shift is over may overtake others of its tick; in a runtime the call
-    // that arms or moves waits for the shift. REQUIRES: no shift is under way; if there are records, no node
-    // is postponed: a postponed node would reach its tick ahead of records, and late records would overtake
-    // them (R3)
+    // throughout. Nodes that a cancel_all has not handed out yet go behind all others of their ticks. A
+    // record that is armed or moved before the shift is over may overtake others of its tick; in a runtime
+    // the call that arms or moves waits for the shift. REQUIRES: no shift is under way; if there are records,
+    // no node is postponed: a postponed node would reach its tick ahead of records, and late records would
+    // overtake them (R3)
     void begin_shift(tick by) {
         TW_ASSERT(!is_shifting());
         for (unsigned slot = 0; slot < Shape::slots; ++slot) {
@@ -136,7 +136,7 @@ template <class Shape> class lowering : public record_placement<Shape> {
 #if TW_RUNTIME
         ++times_emptied;
         if (slots.records.exist())
-            ++logs().cleared;
+            ++logs().emptied;
 #endif
     }
 
@@ -243,7 +243,7 @@ template <class Shape> class lowering : public record_placement<Shape> {
     // nodes of the slots before this one ahead of its records. A seam that has left its slot would not keep
     // them, so this drops such seams first.
     void begin_shift_of_log(log &from) {
-        while (!from.is_empty() && from.front().is_seam() && from.front().seam->cleared != logs().cleared)
+        while (!from.is_empty() && from.front().is_seam() && from.front().seam->emptied != logs().emptied)
             logs().drop_front_seam(from);
         if (from.is_empty())
             return;
@@ -255,7 +255,7 @@ template <class Shape> class lowering : public record_placement<Shape> {
     bool shift_front_of_log() {
         log &from = logs().shifting;
         const entry e = from.front();
-        if (e.is_seam() && e.seam->cleared + 1 == logs().cleared && !is_empty(e.seam->link)) {
+        if (e.is_seam() && e.seam->emptied + 1 == logs().emptied && !is_empty(e.seam->link)) {
             shift_node();  // after the nodes before the seam, the seam itself
             return true;
         }

@@ -1,7 +1,7 @@
 // Places nodes and records in the slots of the wheel's levels, by their ticks.
 #pragma once
 
-#include "clearing.hpp"
+#include "cancel_all_calls.hpp"
 #include "slots.hpp"
 #include "wheel_state.hpp"
 
@@ -49,8 +49,8 @@ template <class Shape> struct placement : wheel_state {
     digits lead;                 // see begin_share
     std::uint32_t ticks_passed;  // in this advance, at most most_shares
     unsigned open_level;         // see W4
-    clearings under_way;         // unused without threads
-    tw_link leaving;             // nodes that a clear has not handed out yet
+    cancel_all_calls under_way;  // unused without threads
+    tw_link leaving;             // nodes that a cancel_all has not handed out yet
 #if TW_RUNTIME
     tw_link shifting;  // nodes to place `shift_by` ticks later
     tick shift_by;

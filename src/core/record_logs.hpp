@@ -30,7 +30,8 @@ namespace {
 //       level 0 late entries have logs of their own, and a queue puts them in order when the slot opens; the
 //       entries in the queue belong to the slot `queue_slot`. Such a move happens only if no node can stand
 //       at the new tick. So late entries fire before all nodes of their tick.
-//   R4  A seam stands in the log and in the ring of its slot; after a clear or a shift, in the log alone.
+//   R4  A seam stands in the log and in the ring of its slot; after a cancel_all or a shift, in the log
+//   alone.
 //       Timers before the seam, in ring and log, were armed before the timers behind it. Two seams never
 //       follow each other. On each level, at most one slot has a log with only seams: the open slot, or the
 //       slot that look-ahead empties. The log where a sweep stands may break both rules.
@@ -66,7 +67,7 @@ template <class Shape> struct record_logs {
 
     std::size_t entries, armed, seams;
     std::uint64_t order;      // of the record armed last
-    std::uint32_t cleared;    // how often all rings, and seams with them, were emptied at once
+    std::uint32_t emptied;    // how often all rings, and seams with them, were emptied at once
     tick offset;              // how many ticks the wheel is ahead of timing::due
     std::uint32_t wheel_bit;  // a bit of the stamps: stamps::second_wheel or 0
     log *due_log;             // the log of the record that look_at_cursor() found due
@@ -93,9 +94,9 @@ template <class Shape> struct record_logs {
 
     // Takes off the first entry of a log.
     void pop(log &from) {
-        const log_chunk *const emptied = from.pop(memory->chunks);
-        if (emptied != nullptr)
-            sweeping.note_emptied(*emptied, from);
+        const log_chunk *const chunk = from.pop(memory->chunks);
+        if (chunk != nullptr)
+            sweeping.note_emptied(*chunk, from);
     }
 
     // Takes a seam out of its ring. REQUIRES: it has left its log

@@ -115,7 +115,7 @@ template <class Shape> class record_placement : public placement<Shape> {
         if (has_one)
             unlink_unchecked(last.link);
         last.state = seam_state;
-        last.cleared = all.cleared;
+        last.emptied = all.emptied;
         append(ring, last.link);
         if (has_one)
             return;
@@ -196,7 +196,7 @@ template <class Shape> class record_placement : public placement<Shape> {
 
     // True if an entry is a seam with nodes before it in the ring.
     bool has_nodes_before(const entry &e, unsigned slot) const {
-        return e.is_seam() && e.seam->cleared == logs().cleared && slots.rings[slot].next != &e.seam->link;
+        return e.is_seam() && e.seam->emptied == logs().emptied && slots.rings[slot].next != &e.seam->link;
     }
 
     next_step look_at_entry(log &from) {

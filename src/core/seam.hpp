@@ -18,7 +18,7 @@ namespace tickwheel::core {
 
 struct seam {
     tw_link link;
-    std::uint32_t cleared;  // record_logs::cleared when put; if that has grown, the seam has left its slot
+    std::uint32_t emptied;  // record_logs::emptied when put; if that has grown, the seam has left its slot
     std::uint8_t unused[offsetof(tw_node, state) - sizeof(tw_link) - sizeof(std::uint32_t)];
     std::uint8_t state;  // seam_state
 

@@ -54,9 +54,9 @@ template <class Shape> class slot_engine : public lowering<Shape> {
 
     std::size_t timers() const { return nodes() + slots.records.armed(); }
 
-    // --- clearing: all nodes leave their slots at once, and the wheel one by one -----------
+    // --- cancel_all: all nodes leave their slots at once, and the wheel one by one ---------
 
-    void begin_clear(clearing &own) {
+    void begin_cancel_all(cancel_all_call &own) {
         if (has_threads)
             under_way.add(own);
         slots.empty_rings_into(leaving);
@@ -76,18 +76,18 @@ template <class Shape> class slot_engine : public lowering<Shape> {
     }
 #endif
 
-    void end_clear(const clearing &own) {
+    void end_cancel_all(const cancel_all_call &own) {
         if (has_threads)
             under_way.remove(own);
     }
 
-    const clearing *first_clearing() const { return under_way.first(); }
+    const cancel_all_call *first_cancel_all() const { return under_way.first(); }
 
 #if TW_RUNTIME
-    // Forgets the clears of all threads but this one, the only thread in a forked child. If no clear remains,
+    // Forgets the calls of all threads but this one, the only thread in a forked child. If no call remains,
     // the nodes that have not left go back to their slots, behind all others of their ticks (P3). REQUIRES:
     // there are no places of walks (drop_places)
-    void abandon_clears(std::uintptr_t thread) {
+    void abandon_cancel_alls(std::uintptr_t thread) {
         under_way.keep(thread);
         if (under_way.first() != nullptr)
             return;

@@ -20,7 +20,7 @@ class tree_checker : private broken_invariants {
         expect(w_.top_ == nullptr || !is_earlier(w_.top_->key, w_.cursor_), "no key is before the cursor",
                w_.top_);
         check_tree(w_.top_);
-        for (const clearing *each = w_.first_clearing(); each != nullptr; each = each->next)
+        for (const cancel_all_call *each = w_.first_cancel_all(); each != nullptr; each = each->next)
             check_tree(each->top);
         expect(found_ == w_.count, "count is the number of pending nodes");
         return count();

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "bounds.hpp"
-#include "clearing.hpp"
+#include "cancel_all_calls.hpp"
 #include "errors.hpp"
 #include "features.hpp"
 #include "ring.hpp"
@@ -174,27 +174,27 @@ class tree_engine : public wheel_state {
         return roundest(first, last);
     }
 
-    // --- clearing ------------------------------------------------------------------------------
+    // --- cancel_all ------------------------------------------------------------------------------
 
-    // Moves all nodes to a tree of the clear's own.
-    void begin_clear(clearing &own) {
+    // Moves all nodes to a tree of the call's own.
+    void begin_cancel_all(cancel_all_call &own) {
         under_way_.add(own);
         own.top = top_;
         top_ = nullptr;
     }
 
-    // The earliest node that the oldest clear with nodes has not handed out yet; null if there is none.
+    // The earliest node that the oldest call with nodes has not handed out yet; null if there is none.
     tw_node *next_leaving() {
         tw_node *found = nullptr;
-        for (clearing *each = under_way_.first(); each != nullptr; each = each->next)
+        for (cancel_all_call *each = under_way_.first(); each != nullptr; each = each->next)
             if (each->top != nullptr)
                 found = each->top;
         return found;
     }
 
-    void end_clear(const clearing &own) { under_way_.remove(own); }
+    void end_cancel_all(const cancel_all_call &own) { under_way_.remove(own); }
 
-    const clearing *first_clearing() const { return under_way_.first(); }
+    const cancel_all_call *first_cancel_all() const { return under_way_.first(); }
 
   private:
     friend class tree_checker;
@@ -215,9 +215,9 @@ class tree_engine : public wheel_state {
         return left == nullptr || (right != nullptr && is_earlier(*right, *left));
     }
 
-    // The pointer that leads to a head, in the tree of the wheel or of a clear.
+    // The pointer that leads to a head, in the tree of the wheel or of a cancel_all.
     tw_node **place_of(const tw_node &head) {
-        clearing *next = is_small ? nullptr : under_way_.first();
+        cancel_all_call *next = is_small ? nullptr : under_way_.first();
         tw_node **at = &top_;
         tick way = head.key;
         while (*at != &head) {
@@ -237,7 +237,7 @@ class tree_engine : public wheel_state {
 
     tick cursor_;
     tw_node *top_;  // the earliest; null: there is none
-    clearings under_way_;
+    cancel_all_calls under_way_;
 };
 
 }  // namespace

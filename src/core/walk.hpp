@@ -11,8 +11,8 @@
 // behind both, and the walk does not meet them: otherwise a caller that arms each node again would never come
 // to an end. The wheel drops a place that reaches the front of its ring. By then all nodes before it have
 // left the slot: so if the first place is gone, the walk continues at the front, and if the second is gone,
-// it leaves the slot. If a clear or a shift has emptied all slots at once, places may be in a ring outside
-// the slots; then the walk takes them out, and begins the slot again.
+// it leaves the slot. If a cancel_all or a shift has emptied all slots at once, places may be in a ring
+// outside the slots; then the walk takes them out, and begins the slot again.
 #pragma once
 
 #include "slot_engine.hpp"

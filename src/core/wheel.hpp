@@ -16,9 +16,9 @@
 //     begin_share, look_ahead, end_share, begin_idle    move timers ahead of time: if nodes_move
 //     next, first             when the wheel will have work; a node that fires first
 //     cheapest                the tick in a range for which arming costs least
-//     begin_clear, next_leaving, end_clear    take all nodes off at once
-//     first_clearing, abandon_clears          the clears under way; forgets those of other threads (P13)
-//     timers                  the number of pending timers
+//     begin_cancel_all, next_leaving, end_cancel_all    take all nodes off at once
+//     first_cancel_all, abandon_cancel_alls             the calls under way; forgets those of other threads
+//     (P13) timers                  the number of pending timers
 //
 // For the runtime, slots also hold records, shift all timers and drop the places of walks; see lowering.hpp
 // and record_placement.hpp.
@@ -136,7 +136,7 @@ template <class Engine> class wheel : public Engine {
         return true;
     }
 
-    // --- clearing: all nodes leave their places at once, and the wheel one by one ------------
+    // --- cancel_all: all nodes leave their places at once, and the wheel one by one ----------
 
     // Disarms the next node to leave. Null if none is left.
     TW_INLINE_IF_SMALL tw_node *take_leaving() {

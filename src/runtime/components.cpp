@@ -169,20 +169,20 @@ void interrupt_components(tw_runtime &rt) {
     call_each(rt, &component_hooks::interrupt);
 }
 
-void begin_to_clear_components(tw_runtime &rt) {
+void begin_withdrawal_in_components(tw_runtime &rt) {
     const base::mutex_hold hold(&rt.components_mutex);
-    call_each(rt, &component_hooks::begin_clear);
+    call_each(rt, &component_hooks::begin_withdrawal);
 }
 
 // Takes one node per call, and releases the mutex in between, because tw_runtime_cancel_all calls the user's
 // function for each node. That function may make and free components, so each search starts at the first
 // component.
-tw_node *clear_one_in_components(tw_runtime &rt) {
+tw_node *withdraw_next_in_components(tw_runtime &rt) {
     const base::mutex_hold hold(&rt.components_mutex);
     tw_node *found = nullptr;
     for_each_component(rt, [&found](component &each) {
-        if (found == nullptr && each.hooks->clear_one != nullptr)
-            found = each.hooks->clear_one(each);
+        if (found == nullptr && each.hooks->withdraw_next != nullptr)
+            found = each.hooks->withdraw_next(each);
     });
     return found;
 }

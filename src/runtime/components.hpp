@@ -46,11 +46,11 @@ struct component_hooks {
     // REQUIRES: component's lock held. RELEASES: it
     bool (*settle)(component &) = nullptr;
 
-    // For tw_runtime_cancel_all: the fires that wait in the component, one by one. begin_clear marks those
-    // that wait now; clear_one takes back the fires of one node and returns the node, or null. REQUIRES:
-    // components mutex held
-    void (*begin_clear)(component &) = nullptr;
-    tw_node *(*clear_one)(component &) = nullptr;
+    // For tw_runtime_cancel_all: begin_withdrawal marks the fires that wait in the component now;
+    // withdraw_next withdraws the marked fires of one node and returns the node, or null when none is left.
+    // REQUIRES: components mutex held
+    void (*begin_withdrawal)(component &) = nullptr;
+    tw_node *(*withdraw_next)(component &) = nullptr;
 
     // tw_runtime_stop calls this from outside callbacks. Nothing fires any more.
     void (*stop)(component &) = nullptr;
@@ -114,8 +114,8 @@ inline bool settle_components(tw_runtime &rt) {
 }
 
 void interrupt_components(tw_runtime &rt);
-void begin_to_clear_components(tw_runtime &rt);
-tw_node *clear_one_in_components(tw_runtime &rt);  // null when all are cleared
+void begin_withdrawal_in_components(tw_runtime &rt);
+tw_node *withdraw_next_in_components(tw_runtime &rt);  // null when none is left
 
 void stop_components(tw_runtime &rt);
 void end_components(tw_runtime &rt);

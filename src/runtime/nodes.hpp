@@ -1,4 +1,4 @@
-// The parts of the calls on nodes that src/timers and clear.cpp build on. Any thread.
+// The parts of the calls on nodes that src/timers and cancel_all.cpp build on. Any thread.
 #pragma once
 
 #include "components.hpp"

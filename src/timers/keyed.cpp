@@ -242,5 +242,5 @@ TW_API size_t tw_keyed_count(tw_keyed *keyed) { return count_of(keyed); }
 TW_API int tw_keyed_each(tw_keyed *keyed, tw_visitor *visit, void *arg) { return walk(keyed, {visit, arg}); }
 
 TW_API int64_t tw_keyed_cancel_all(tw_keyed *keyed, tw_visitor *visit, void *arg) {
-    return drain(keyed, {visit, arg});
+    return cancel_all(keyed, {visit, arg});
 }

@@ -23,7 +23,7 @@ struct record_set;
 //     free > starting   take_record     takes a cell; only one thread knows the cell, and fills it in
 //     starting > live   go_live         arms the record, and lets its handle or key find it
 //     live > last       fire_record     begins the last fire; ask_next, if the schedule has no further time
-//     last > live       take_back_last  that fire was withdrawn, discarded or drained before it ran
+//     last > live       take_back_last  that fire was withdrawn, discarded or cancelled before it ran
 //     live > ended      retire          the record fires no more, and nothing finds it; end_bare, if only a
 //     last > ended                      handle finds it
 //     ended > free      free_record     nothing uses the record any more; its generation goes up
@@ -46,7 +46,7 @@ struct record_set;
 //     timing          whether the record is armed (core::is_armed), and on which wheel
 //     begun           how many of `uses` have begun on a worker, so that no call can withdraw them any more;
 //                     without workers, all of them
-//     epoch           whether a drain is about to end the record: then it no longer fires, though it is live
+//     epoch           whether cancel_all is about to end the record: then it no longer fires, though it is live
 //     generation      whether a handle belongs to the record that has the cell now
 //     set.references  when to free the set's memory: a fire on a worker may outlive the set
 enum class record_state : std::uint8_t { free, starting, live, last, ended };
@@ -94,7 +94,7 @@ struct alignas(64) record {
     record_state state;
     bool has_rest : 1;
     bool is_on_wall : 1;  // its deadlines are on the wall timeline
-    std::uint8_t epoch;   // of 7 bits; see the drains of record_set.cpp
+    std::uint8_t epoch;   // of 7 bits; see cancel_all in record_set.cpp
     std::uint8_t label;   // see labels.hpp
 };
 

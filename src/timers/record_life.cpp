@@ -111,7 +111,7 @@ void ask_next(record_set &set, record &timer, std::int64_t due, record_lock &loc
         const user_call unlocked(set, timer, lock);
         deadline = timer.rest->next(due, timer.rest->arg);
     }
-    if (timer.state != record_state::live || is_drained(set, timer))
+    if (timer.state != record_state::live || is_cancelled(set, timer))
         return;
     if (deadline == TW_NO_DEADLINE || !arm_at(set, timer, deadline))
         timer.state = record_state::last;
@@ -127,7 +127,7 @@ void after_fire(record_set &set, record &timer, std::int64_t due, record_lock &l
     const std::atomic<bool> &forked = set.rt->forked;
     if (forked.load(std::memory_order_relaxed))
         return;
-    if (has_next(timer) && timer.state == record_state::live && !is_drained(set, timer)) {
+    if (has_next(timer) && timer.state == record_state::live && !is_cancelled(set, timer)) {
         ask_next(set, timer, due, lock);
         if (forked)
             return;
@@ -222,8 +222,8 @@ void call_here(record_space &space, record_set &set, record &timer, std::int64_t
 
 }  // namespace
 
-// A drained record does not fire: the drain ends it, and counts this fire as prevented. P8: releases the lock
-// between two fires, even if no callback runs here, so that other threads get it.
+// A cancelled record does not fire: cancel_all ends it, and counts this fire as prevented. P8: releases the
+// lock between two fires, even if no callback runs here, so that other threads get it.
 void fire_record(core::timing *fired, runtime::tick present, void *arg) {
     record_space &space = *static_cast<record_space *>(arg);
     if (fired == nullptr) {
@@ -233,7 +233,7 @@ void fire_record(core::timing *fired, runtime::tick present, void *arg) {
     record &timer = record_of(*fired);
     record_set &set = set_of(timer);
     assert(timer.state == record_state::live && !core::is_armed(timer.timing));
-    if (is_drained(set, timer)) {
+    if (is_cancelled(set, timer)) {
         let_others_in(space);
         return;
     }
@@ -291,7 +291,7 @@ void call(record_set &set, record &timer, std::int64_t due, record_lock &lock, L
     lock.lock();
 }
 
-// Runs one fire on a worker. If a call has ended or drained the record since the fire was queued, that call
+// Runs one fire on a worker. If a call has ended or cancelled the record since the fire was queued, that call
 // has reported the fire as prevented (P6), so the callback does not run. tw_runtime_due and
 // tw_runtime_overruns answer from the frame that call() in workers.cpp has set (current_run).
 void run(tw_runnable &runnable) {
@@ -301,9 +301,9 @@ void run(tw_runnable &runnable) {
     {
         record_lock lock(*set.space);
         ++worker_part_of(timer).begun;
-        if (is_drained(set, timer))
+        if (is_cancelled(set, timer))
             take_back_last(timer);
-        if (is_live(timer) && !is_drained(set, timer))
+        if (is_live(timer) && !is_cancelled(set, timer))
             call(set, timer, due, lock, [&]() TW_RELEASE(core::wheels_lock) {
                 end_run(set, timer, due, lock);
                 lock.unlock();
@@ -320,7 +320,7 @@ void discarded(tw_runnable &runnable, std::uint32_t fires) {
     {
         record_lock lock(*set.space);
         timer.uses -= fires - 1;
-        if (is_drained(set, timer))
+        if (is_cancelled(set, timer))
             take_back_last(timer);
         after_fire(set, timer, tw_runtime_now(set.rt), lock);
     }

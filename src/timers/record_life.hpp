@@ -18,7 +18,7 @@
 namespace tickwheel::timers {
 
 // While this object lives, the thread is in one of the user's functions for a record: a callback, `next`,
-// `copy`, `drop` or a drain's visitor.
+// `copy`, `drop` or the visitor of cancel_all.
 class inside_record : runtime::on_stack<inside_record> {
   public:
     inside_record(const record_set &set, const record &timer) : record_(&timer), set_(&set) {}
@@ -126,7 +126,7 @@ bool has_still_to_fire(const record_set &set, record &timer) TW_REQUIRES(core::w
 // Releases `times` references to a set. The last one frees its memory.
 void release_references(record_set &set, std::uint32_t times);
 
-inline bool is_drained(const record_set &set, const record &timer) TW_REQUIRES(core::wheels_lock) {
+inline bool is_cancelled(const record_set &set, const record &timer) TW_REQUIRES(core::wheels_lock) {
     return timer.epoch != set.epoch;
 }
 

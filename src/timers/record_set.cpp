@@ -1,4 +1,4 @@
-// Making, walking, draining and freeing a set, and its hooks as a component. See record_set.hpp.
+// Making, walking, emptying and freeing a set, and its hooks as a component. See record_set.hpp.
 #include "record_set.hpp"
 
 #include <cassert>
@@ -11,18 +11,18 @@
 
 namespace tickwheel::timers {
 
-// --- draining --------------------------------------------------------------------------
+// --- cancel_all ------------------------------------------------------------------------
 //
-// A drain raises the set's epoch. From then on no record of an earlier epoch fires (is_drained), and the
-// drain ends these records one by one. Epochs have 7 bits and are compared modulo 128, so all epochs in use
-// must be less than 64 apart: a drain begins only after the drain 64 epochs earlier has ended.
+// cancel_all raises the set's epoch. From then on no record of an earlier epoch fires (is_cancelled), and
+// cancel_all ends these records one by one. Epochs have 7 bits and are compared modulo 128, so all epochs in
+// use must be less than 64 apart: a call begins only after the call 64 epochs earlier has ended.
 
 namespace {
 
 bool is_older(const record &timer, std::uint8_t epoch) { return ((timer.epoch - epoch) & 0x7f) >= 0x40; }
 
-// Set in `drains` while the drain 64 epochs before the next one is in progress.
-std::uint64_t bit_of_next_drain(const record_set &set) TW_REQUIRES(core::wheels_lock) {
+// Set in `cancels_under_way` while the call 64 epochs before the next one is in progress.
+std::uint64_t bit_of_next_cancel_all(const record_set &set) TW_REQUIRES(core::wheels_lock) {
     return std::uint64_t{1} << ((set.epoch + 1) & 63);
 }
 
@@ -54,9 +54,9 @@ void let_go(record_set &set, record &timer) TW_REQUIRES(core::wheels_lock) {
 }
 
 // Ends a record, and returns true if it still had to fire. Waits for the runs that have begun, because they
-// began before the drain. It releases the lock meanwhile, so another call may end the record; then it waits
+// began before cancel_all. It releases the lock meanwhile, so another call may end the record; then it waits
 // for the end of the record as well.
-bool drain_record(record_set &set, record &timer, const record_visitor &visitor, record_lock &lock)
+bool cancel_record(record_set &set, record &timer, const record_visitor &visitor, record_lock &lock)
     TW_YIELDS(core::wheels_lock) {
     const std::uint32_t generation = timer.generation;
     if (is_live(timer)) {
@@ -83,31 +83,31 @@ bool drain_record(record_set &set, record &timer, const record_visitor &visitor,
     return had_to_fire;
 }
 
-std::int64_t drain(record_set &set, const record_visitor &visitor) {
+std::int64_t cancel_all(record_set &set, const record_visitor &visitor) {
     record_lock lock(*set.space);
-    while ((set.drains & bit_of_next_drain(set)) != 0) {
+    while ((set.cancels_under_way & bit_of_next_cancel_all(set)) != 0) {
         if (inside_record::of(set))
             return runtime::refuse(-EBUSY, "another call that cancels all timers waits for this callback");
         wait_for_progress(*set.space, lock);
     }
-    const std::uint64_t own_bit = bit_of_next_drain(set);
+    const std::uint64_t own_bit = bit_of_next_cancel_all(set);
     const std::uint8_t epoch = set.epoch = (set.epoch + 1) & 0x7f;
-    set.drains |= own_bit;
-    std::int64_t drained = 0;
+    set.cancels_under_way |= own_bit;
+    std::int64_t cancelled = 0;
     const std::uint32_t end = set.records->end_number();  // later ones are of the new epoch
     for (std::uint32_t number = 0; number < base::smaller(end, set.records->end_number()); ++number) {
         record &timer = (*set.records)[number];
-        if (is_in_use(timer) && is_older(timer, epoch) && drain_record(set, timer, visitor, lock))
-            ++drained;
+        if (is_in_use(timer) && is_older(timer, epoch) && cancel_record(set, timer, visitor, lock))
+            ++cancelled;
         if (set.rt->forked)
-            return -ECHILD;  // the user's function has forked; the child has reset `drains`
+            return -ECHILD;  // the user's function has forked; the child has reset `cancels_under_way`
         lock.unlock();       // P8: lets other threads in
         lock.lock();
     }
-    assert((set.drains & own_bit) != 0);
-    set.drains &= ~own_bit;
+    assert((set.cancels_under_way & own_bit) != 0);
+    set.cancels_under_way &= ~own_bit;
     announce_progress(*set.space);
-    return drained;
+    return cancelled;
 }
 
 // Visits each record that is live when the walk reaches it. Stops early if the visitor asks for that, has
@@ -120,7 +120,7 @@ int walk(record_set &set, const record_visitor &visitor) {
         if (result != 0 || set.rt->is_freed != 0)
             break;
         record &timer = (*set.records)[number];
-        if (is_live(timer) && !is_drained(set, timer))
+        if (is_live(timer) && !is_cancelled(set, timer))
             result = visit_one(set, timer, visitor, lock);
         if (set.rt->forked)
             break;
@@ -132,9 +132,9 @@ int walk(record_set &set, const record_visitor &visitor) {
 
 }  // namespace
 
-std::int64_t drain(record_set *set, const record_visitor &visitor) {
+std::int64_t cancel_all(record_set *set, const record_visitor &visitor) {
     const int error = check_usable(set);
-    return error != 0 ? error : drain(*set, visitor);
+    return error != 0 ? error : cancel_all(*set, visitor);
 }
 
 tw_entry entry_of(const record_set &set, const record &timer, tw_key &key) {
@@ -237,7 +237,7 @@ void end_all(runtime::component &base) {
 void begin_in_child(runtime::component &base) {
     record_set &set = static_cast<record_set &>(base);
     core::assume_locked();  // no other thread is here
-    set.drains = 0;
+    set.cancels_under_way = 0;
     set.closing = false;
     set.references.store(1, std::memory_order_relaxed);
 }
@@ -275,7 +275,7 @@ record *armed_from(const record_set &set, std::uint32_t &number, std::uint32_t e
         if (*is_end)
             return nullptr;
         record &timer = (*set.records)[number];
-        if (core::is_armed(timer.timing) && !is_drained(set, timer))
+        if (core::is_armed(timer.timing) && !is_cancelled(set, timer))
             return &timer;
     }
     return nullptr;
@@ -442,8 +442,8 @@ int free_set(record_set *set) {
         const record_guard lock(*set->space);
         set->closing = true;
     }
-    if (const std::int64_t drained = drain(*set, {}); drained < 0)
-        return static_cast<int>(drained);
+    if (const std::int64_t cancelled = cancel_all(*set, {}); cancelled < 0)
+        return static_cast<int>(cancelled);
     destroy(*set);
     return 0;
 }

@@ -4,7 +4,7 @@
 //     record_start.cpp        starting a record
 //     record_move             moving a record
 //     record_life.cpp         firing and ending a record
-//     record_set.cpp          making, walking, draining and freeing the set
+//     record_set.cpp          making, walking, emptying and freeing the set
 //     record_store, cells     the memory of one set, and its numbering
 //     spare_memory, slab      the memory that sets leave to others, and the source of all memory
 //     record_space            shared by all sets of a runtime: the lock, memory for entries, the current fire
@@ -71,10 +71,10 @@ struct record_set : runtime::component {
     std::uint8_t label;  // for records without their own
 
     bool closing TW_GUARDED_BY(core::wheels_lock);  // no record can start any more
-    // 7 bits. Records of earlier epochs are being drained, and do not fire.
+    // 7 bits. cancel_all is ending the records of earlier epochs: they do not fire.
     std::uint8_t epoch TW_GUARDED_BY(core::wheels_lock);
-    // Bit n: a drain whose epoch is n modulo 64 is in progress.
-    std::uint64_t drains TW_GUARDED_BY(core::wheels_lock);
+    // Bit n: a cancel_all whose epoch is n modulo 64 is in progress.
+    std::uint64_t cancels_under_way TW_GUARDED_BY(core::wheels_lock);
     std::uint32_t count TW_GUARDED_BY(core::wheels_lock);
 
     // The owner's, and those of fires on workers. The last one frees the set.
@@ -133,7 +133,7 @@ inline int check_arming(const record_set *set) {
 
 std::size_t count_of(record_set *set);
 
-// The function that a walk or a drain calls for each record; null: none.
+// The function that `walk` or `cancel_all` calls for each record; null: none.
 struct record_visitor {
     tw_visitor *visit = nullptr;
     void *arg = nullptr;
@@ -162,7 +162,7 @@ bool visit_next(tw_runtime &rt, walk_position &at, const record_visitor &visitor
 // Visits one record; returns what the visitor has returned.
 int visit_one(record_set &set, record &timer, const record_visitor &visitor, record_lock &lock)
     TW_YIELDS(core::wheels_lock);
-std::int64_t drain(record_set *set, const record_visitor &visitor);
+std::int64_t cancel_all(record_set *set, const record_visitor &visitor);
 int walk(record_set *set, const record_visitor &visitor);
 
 // Starts a record; returns 0, 1 if it replaces another one, or a negative errno. `key` is null

@@ -170,5 +170,5 @@ TW_API int tw_timers_each(tw_timers *timers, tw_visitor *visit, void *arg) {
 }
 
 TW_API int64_t tw_timers_cancel_all(tw_timers *timers, tw_visitor *visit, void *arg) {
-    return drain(timers, {visit, arg});
+    return cancel_all(timers, {visit, arg});
 }

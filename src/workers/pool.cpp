@@ -46,7 +46,7 @@ void make_conditions(tw_workers &pool) {
 void discard(tw_workers &pool) TW_REQUIRES(pool.mutex) {
     if (pool.at_stop != TW_STOP_DISCARD)
         return;
-    discard_jobs(pool);
+    discard_work_items(pool);
     pool.discard_before = pool.queue.next_number();
 }
 
@@ -170,8 +170,8 @@ constexpr runtime::component_hooks pool_hooks = {
     .interrupt = interrupt,
     .settle = [](runtime::component &component)
                   TW_RELEASE(pool_of(component).mutex) { return settle(pool_of(component)); },
-    .begin_clear = [](runtime::component &component) { begin_clear(pool_of(component)); },
-    .clear_one = [](runtime::component &component) { return clear_one(pool_of(component)); },
+    .begin_withdrawal = [](runtime::component &component) { begin_withdrawal(pool_of(component)); },
+    .withdraw_next = [](runtime::component &component) { return withdraw_next(pool_of(component)); },
     .stop = stop,
     .revive = revive,
     .destroy = destroy,

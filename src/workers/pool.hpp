@@ -45,9 +45,9 @@ struct tw_workers : tickwheel::runtime::component {
     tickwheel::workers::fire_queue queue TW_GUARDED_BY(mutex);
     // Runners discard fires with lower numbers.
     std::uint64_t discard_before TW_GUARDED_BY(mutex);
-    // A clear withdraws work items' fires with lower numbers.
-    std::uint64_t clear_before TW_GUARDED_BY(mutex);
-    std::uint32_t clearing_at TW_GUARDED_BY(mutex);  // place in the heap that the clear has reached
+    // withdraw_next takes work items' fires with lower numbers.
+    std::uint64_t withdraw_before TW_GUARDED_BY(mutex);
+    std::uint32_t withdrawn_up_to TW_GUARDED_BY(mutex);  // place in the heap that withdraw_next has reached
     std::uint32_t running TW_GUARDED_BY(mutex);
     std::uint32_t awaiting TW_GUARDED_BY(mutex);
     std::uint32_t idle TW_GUARDED_BY(mutex);  // number of workers that run nothing
@@ -85,16 +85,16 @@ inline void tell_of_change(tw_workers &pool) TW_REQUIRES(pool.mutex) {
 }
 
 // Discards the waiting fires of work items.
-void discard_jobs(tw_workers &pool) TW_REQUIRES(pool.mutex);
+void discard_work_items(tw_workers &pool) TW_REQUIRES(pool.mutex);
 
 // Called by the firing thread. Returns true once the pool is within its bound; false if the thread has
 // to leave first.
 bool settle(tw_workers &pool) TW_RELEASE(pool.mutex);
 
-// For tw_runtime_cancel_all: begin_clear marks the waiting fires of work items; clear_one withdraws those of
-// one item and returns its node, or null when none is left.
-void begin_clear(tw_workers &pool);
-tw_node *clear_one(tw_workers &pool);
+// For tw_runtime_cancel_all: begin_withdrawal marks the waiting fires of work items; withdraw_next withdraws
+// those of one item and returns its node, or null when none is left.
+void begin_withdrawal(tw_workers &pool);
+tw_node *withdraw_next(tw_workers &pool);
 
 // How the runtime handles the nodes of work items: their callback enqueues a fire.
 extern const runtime::fire_relay work_relay;

@@ -315,14 +315,14 @@ bool is_item(const tw_runnable &runnable) { return runnable.hooks == &item_hooks
 // one ended. Because the queue changes in between, only a search of the whole heap can prove that no item has
 // any, so if the first search fails, a second one starts at the last place. Running items are not in the
 // heap; the function looks at them last.
-tw_runnable *job_to_withdraw(tw_workers &pool) TW_REQUIRES(pool.mutex) {
-    const auto is_wanted = [before = pool.clear_before](const tw_runnable &runnable) {
+tw_runnable *item_to_withdraw(tw_workers &pool) TW_REQUIRES(pool.mutex) {
+    const auto is_wanted = [before = pool.withdraw_before](const tw_runnable &runnable) {
         return is_item(runnable) && runnable.last != nullptr && runnable.last->next->number < before;
     };
     for (int tries = 0; tries < 2; ++tries) {
-        if (tw_runnable *const ready = pool.queue.find(pool.clearing_at, is_wanted))
+        if (tw_runnable *const ready = pool.queue.find(pool.withdrawn_up_to, is_wanted))
             return ready;
-        pool.clearing_at = UINT32_MAX;
+        pool.withdrawn_up_to = UINT32_MAX;
     }
     for (unsigned i = 0; i <= pool.threads; ++i)
         if (pool.runners[i].more && is_wanted(*pool.runners[i].current))
@@ -343,9 +343,9 @@ std::uint32_t withdraw_from(tw_workers &pool, tw_runnable &runnable) TW_REQUIRES
     return taken_back;
 }
 
-// Makes job_to_withdraw find the work items whose fires wait now.
-void mark_jobs_to_withdraw(tw_workers &pool) TW_REQUIRES(pool.mutex) {
-    pool.clear_before = pool.queue.next_number();
+// Makes item_to_withdraw find the work items whose fires wait now.
+void mark_items_to_withdraw(tw_workers &pool) TW_REQUIRES(pool.mutex) {
+    pool.withdraw_before = pool.queue.next_number();
 }
 
 // The callback of an item's node, on the firing thread. Once enqueued, the item may run and be freed.
@@ -427,25 +427,25 @@ std::uint32_t withdraw(tw_runnable &runnable) {
     return withdraw_from(pool, runnable);
 }
 
-void begin_clear(tw_workers &pool) {
+void begin_withdrawal(tw_workers &pool) {
     const base::mutex_hold hold(&pool.mutex);
-    mark_jobs_to_withdraw(pool);
+    mark_items_to_withdraw(pool);
 }
 
 // Withdraws the fires of one item. The item is off the queue when this returns, so its owner may free it.
-tw_node *clear_one(tw_workers &pool) {
+tw_node *withdraw_next(tw_workers &pool) {
     const base::mutex_hold hold(&pool.mutex);
-    tw_runnable *const found = job_to_withdraw(pool);
+    tw_runnable *const found = item_to_withdraw(pool);
     if (found == nullptr)
         return nullptr;
     withdraw_from(pool, *found);
     return &item_of(*found).node;
 }
 
-// Like a clear, but withdraws all work items at once and calls no function.
-void discard_jobs(tw_workers &pool) {
-    mark_jobs_to_withdraw(pool);
-    while (tw_runnable *const item = job_to_withdraw(pool))
+// Withdraws the fires of all work items at once, and calls no function.
+void discard_work_items(tw_workers &pool) {
+    mark_items_to_withdraw(pool);
+    while (tw_runnable *const item = item_to_withdraw(pool))
         pool.stats.discarded += withdraw_from(pool, *item);
 }
 

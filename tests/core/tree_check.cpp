@@ -127,7 +127,7 @@ TEST(check_allows_postponed_nodes_where_they_are) {
     assert_int_equal(tw_check(&storage, nullptr, nullptr), 0);
 }
 
-// What a clear has not handed out yet is checked, too.
+// What a cancel_all has not handed out yet is checked, too.
 void find_in_clear(tw_node *, void *arg) {
     if (inside().count() != 3)
         return;

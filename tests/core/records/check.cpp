@@ -197,7 +197,7 @@ void leave_seams_alone() {
         entry e = {};
         e.seam = &wheel->logs().memory->take_seam();
         e.seam->state = seam_state;
-        e.seam->cleared = wheel->logs().cleared;
+        e.seam->emptied = wheel->logs().emptied;
         append(wheel->inside().slots.rings[slot], e.seam->link);
         wheel->logs().plain[slot].append(wheel->logs().memory->chunks, e);
     }

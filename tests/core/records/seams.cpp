@@ -337,7 +337,7 @@ TEST(sweeps_keep_the_order_of_nodes_and_records) {
         }
 }
 
-// --- clears ---
+// --- cancel_all ---
 
 // The records stay, and what is armed later goes behind them.
 TEST(clears_leave_records_in_order_with_what_is_armed_later) {
@@ -364,7 +364,7 @@ TEST(clears_leave_records_in_order_with_what_is_armed_later) {
             }
 }
 
-// Calls act(wheel, i) when a clear hands out its i-th node.
+// Calls act(wheel, i) when a cancel_all hands out its i-th node.
 struct clear_with {
     fixture &wheel;
     void (*act)(fixture &wheel, unsigned i);
@@ -420,7 +420,7 @@ TEST(clears_may_have_records_stopped_meanwhile) {
     assert_fires(wheel, start + 1, {node_at(0), 0});
 }
 
-// Nodes that a clear has not handed out yet are pending again, behind all others.
+// Nodes that a cancel_all has not handed out yet are pending again, behind all others.
 TEST(clears_may_be_ended_by_a_shift_of_all) {
     fixture wheel(4, 0, 4);
     wheel.arm(0, 9);
@@ -808,15 +808,15 @@ TEST(walks_pass_a_bounded_number_of_seams_at_a_time) {
 TEST(clears_drop_one_seam_at_a_time) {
     fixture wheel(many, 0, many);
     arm_many_seams(wheel);
-    clearing own = {nullptr, 1, nullptr, nullptr};
-    wheel->begin_clear(own);
+    cancel_all_call own = {nullptr, 1, nullptr, nullptr};
+    wheel->begin_cancel_all(own);
     assert_false(wheel->drop_leaving());
     assert_ptr_equal(wheel->take_leaving(), &wheel.nodes[0]);
     for (std::uint32_t i = 0; i < many; ++i)
         assert_true(wheel->drop_leaving());
     assert_false(wheel->drop_leaving());
     assert_null(wheel->take_leaving());
-    wheel->end_clear(own);
+    wheel->end_cancel_all(own);
     assert_int_equal(wheel.broken(), 0);
 }
 
@@ -842,16 +842,16 @@ TEST(nodes_and_records_keep_their_order_when_the_places_of_walks_are_dropped) {
 }
 
 void begin_clear_of_another_thread(fixture &wheel) {
-    static clearing own;
+    static cancel_all_call own;
     own = {nullptr, 1, nullptr, nullptr};
-    wheel->begin_clear(own);
+    wheel->begin_cancel_all(own);
 }
 void abandon_it(fixture &wheel) {
-    wheel->abandon_clears(2);
+    wheel->abandon_cancel_alls(2);
     assert_int_equal(wheel.broken(), 0);
 }
 
-// The nodes of a clear are pending again, behind all others.
+// The nodes of a cancel_all are pending again, behind all others.
 TEST(nodes_and_records_keep_their_order_when_a_clear_is_abandoned) {
     fixture wheel(2, 0, 3);
     wheel.arm_node(0, 5);
@@ -893,7 +893,7 @@ TEST(nodes_of_an_abandoned_clear_fire_behind_records_that_were_moved_to_their_ti
     }
 }
 
-// A slot's log begins with a seam whose nodes a clear has taken, and a slot before that one has a node.
+// A slot's log begins with a seam whose nodes a cancel_all has taken, and a slot before that one has a node.
 TEST(shifts_are_not_misled_by_seams_that_left_with_a_clear) {
     for (const bool are_all_handed_out : {false, true}) {
         fixture wheel(2, 0, 3);

@@ -11,34 +11,34 @@ namespace tickwheel::core {
 namespace {
 
 // One tw_cancel_all call, on its caller's stack.
-struct clearing {
-    clearing *next;             // the clear that began before this one
+struct cancel_all_call {
+    cancel_all_call *next;      // the call that began before this one
     std::uintptr_t thread;      // the calling thread
     const tw_node *handed_out;  // the node that `each` has now; compared, never followed
     tw_node *top;               // the top of the tree of nodes not handed out yet; slots: null
 };
 
-// The clears of a wheel, the latest first.
-class clearings {
+// A wheel's calls under way, the latest first.
+class cancel_all_calls {
   public:
-    clearing *first() const { return first_; }
+    cancel_all_call *first() const { return first_; }
 
-    void add(clearing &one) {
+    void add(cancel_all_call &one) {
         one.next = first_;
         first_ = &one;
     }
 
-    // On one thread, the clear that began last ends first.
-    void remove(const clearing &one) {
-        clearing **link = &first_;
+    // On one thread, the call that began last ends first.
+    void remove(const cancel_all_call &one) {
+        cancel_all_call **link = &first_;
         while (has_threads && *link != &one)
             link = &(*link)->next;
         *link = one.next;
     }
 
-    // Removes the clears of all threads but this one.
+    // Removes the calls of all threads but this one.
     void keep(std::uintptr_t thread) {
-        clearing **link = &first_;
+        cancel_all_call **link = &first_;
         while (*link != nullptr) {
             if ((*link)->thread == thread)
                 link = &(*link)->next;
@@ -48,7 +48,7 @@ class clearings {
     }
 
   private:
-    clearing *first_;
+    cancel_all_call *first_;
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Clearing a wheel: tw_cancel_all takes every node off and hands it to the caller's function; records stay.
-// Also ends the clears and advances of other threads in a forked child.
+// tw_cancel_all takes every node off a wheel and hands it to the caller's function; records stay. In a forked
+// child, become_child ends the calls of threads that the child does not have.
 #pragma once
 
 #include "advance.hpp"
@@ -16,20 +16,19 @@ template <class Wheel> TW_ONE_COPY void finish_shift(Wheel &wheel) TW_YIELDS(whe
 }
 #endif
 
-// All nodes leave their slots in one step, so nodes armed later stay. A cleared node remains pending until
-// this hands it out; if it is cancelled before that, `each` does not get it. Finishes a shift first, because
-// the nodes of a shift are in a ring of their own.
+// All nodes leave their slots in one step, so nodes armed later stay. A node remains pending until
+// this function hands it out; if it is cancelled before that, `each` does not get it. Finishes a shift first,
+// because the nodes of a shift are in a ring of their own.
 //
-// `own` records that this thread clears the wheel, and which node it hands out. So tw_wait can wait until
-// `each` has returned, and a forked child can tell this clear from the clears of threads that it does not
-// have.
+// `own` says which thread makes this call, and which node it hands out now. So tw_wait can wait until `each`
+// has returned, and a forked child can tell the call from those of threads that it does not have.
 template <class Wheel>
-TW_INLINE_IF_SMALL inline void clear(Wheel &wheel, tw_callback *each, void *arg) TW_YIELDS(wheels_lock) {
+TW_INLINE_IF_SMALL inline void cancel_all(Wheel &wheel, tw_callback *each, void *arg) TW_YIELDS(wheels_lock) {
 #if TW_RUNTIME
     finish_shift(wheel);
 #endif
-    clearing own = {nullptr, tw_port_self(), nullptr, nullptr};
-    wheel.begin_clear(own);
+    cancel_all_call own = {nullptr, tw_port_self(), nullptr, nullptr};
+    wheel.begin_cancel_all(own);
     for (;;) {
 #if TW_RUNTIME
         for (work_budget drops(wheel, TW_UNBOUNDED); wheel.drop_leaving();)
@@ -46,20 +45,20 @@ TW_INLINE_IF_SMALL inline void clear(Wheel &wheel, tw_callback *each, void *arg)
             announce(wheel, wheel.handed_back);
         }
     }
-    wheel.end_clear(own);
+    wheel.end_cancel_all(own);
 }
 
 #if TW_RUNTIME
 // P13, in the child of a fork: only the calling thread exists.
 //
-// The clears, advances and walks of other threads never continue. The child forgets the other threads'
-// clears, and if no clear remains, the nodes still leaving are pending again, behind the other timers of
-// their ticks. Another thread's advance is over, callback included. This thread's own advance continues after
-// the fork, but interrupted, because the next timers belong to the parent. We initialise the lock again,
-// because its word may count waiters that do not exist here.
+// The advances, walks and tw_cancel_all calls of other threads never continue. The child forgets them, and if
+// no cancel_all remains, the nodes still leaving are pending again, behind the other timers of their ticks.
+// Another thread's advance is over, callback included. This thread's own advance continues after the fork,
+// but interrupted, because the next timers belong to the parent. We initialise the lock again, because its
+// word may count waiters that do not exist here.
 template <class Wheel> void become_child(Wheel &wheel) TW_REQUIRES(wheels_lock) {
     wheel.drop_places();
-    wheel.abandon_clears(tw_port_self());
+    wheel.abandon_cancel_alls(tw_port_self());
     wheel.waiters = 0;
     if (wheel.advancing && wheel.advancer != tw_port_self()) {
         wheel.advancing = false;

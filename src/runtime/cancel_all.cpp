@@ -11,13 +11,13 @@ namespace {
 
 using namespace tickwheel::runtime;
 
-class clearing {
+class canceller {
   public:
-    clearing(tw_runtime &rt, tw_callback *each, void *arg) : rt_(rt), each_(each), arg_(arg) {}
+    canceller(tw_runtime &rt, tw_callback *each, void *arg) : rt_(rt), each_(each), arg_(arg) {}
 
     // If the wall clock is set back meanwhile, tw_core_shift puts the nodes that tw_cancel_all has not handed
-    // out yet back on the wheel, and another tw_cancel_all clears them.
-    void clear(timeline &line) {
+    // out yet back on the wheel, and another tw_cancel_all takes them.
+    void cancel_nodes(timeline &line) {
         wall_hold::lock(rt_);
         std::uint64_t times_set_back;
         do {
@@ -27,17 +27,17 @@ class clearing {
         wall_hold::unlock(rt_);
     }
 
-    // Clears the fires that have left their wheel and wait in a component, as the fires of work items do.
-    void clear_components() {
-        begin_to_clear_components(rt_);
-        while (tw_node *const node = clear_one_in_components(rt_))
+    // Withdraws the fires that have left their wheel and wait in a component, as the fires of work items do.
+    void withdraw_waiting_fires() {
+        begin_withdrawal_in_components(rt_);
+        while (tw_node *const node = withdraw_next_in_components(rt_))
             visit(*node);
     }
 
   private:
     static void take(tw_node *node, void *self) {
-        auto &all = *static_cast<clearing *>(self);
-        all.rt_.wall_mutex.assume_held();  // by `clear`
+        auto &all = *static_cast<canceller *>(self);
+        all.rt_.wall_mutex.assume_held();  // by `cancel_nodes`
         all.take(*node);
     }
 
@@ -69,8 +69,8 @@ TW_API int tw_runtime_cancel_all(tw_runtime *rt, tw_callback *each, void *arg) {
     if (const int error = check_usable(rt); error != 0)
         return error;
     const no_thread_cancel guard;
-    clearing all(*rt, each, arg);
-    for_each_timeline(*rt, [&all](timeline &line) { all.clear(line); });
-    all.clear_components();
+    canceller all(*rt, each, arg);
+    for_each_timeline(*rt, [&all](timeline &line) { all.cancel_nodes(line); });
+    all.withdraw_waiting_fires();
     return check_usable(rt);
 }

@@ -43,7 +43,7 @@ inline int give_label(tw_node *node, unsigned label) {
 // --- nodes on a wheel -----------------------------------------------------------------------
 
 inline bool is_policy(const tw_missed &missed) {
-    return is_at_most(missed, TW_BURST) && (!is_small || missed == TW_COALESCE);
+    return base::is_one_of(missed, TW_COALESCE, TW_BURST) && (!is_small || missed == TW_COALESCE);
 }
 
 #if TW_RUNTIME
@@ -100,7 +100,7 @@ template <class Wheel> struct api {
     }
 
     // Takes `missed` by reference, because a caller in C may pass a value that is no enumerator; see
-    // is_at_most.
+    // is_one_of.
     static int arm_every(tw *w, tw_node *node, tick first, tick period, const tw_missed &missed,
                          std::uint32_t fires) {
         TW_CHECKS(to_arm(node));
@@ -151,14 +151,13 @@ template <class Wheel> struct api {
     static int retire(tw *w, tw_node *node) { return call<Wheel, change<Wheel>::retire_node>(w, node); }
 
 #if TW_RUNTIME
-    static int core_shift(tw *w, tick by) {
-        if (const int error = enter(w); error != 0)
-            return error;
+    static void core_shift(tw *w, tick by) {
         Wheel &wheel = wheel_of(w);
+        lock(wheel);
         finish_shift(wheel);  // another thread may have begun one
         wheel.begin_shift(by);
         finish_shift(wheel);
-        return leave(w, 0);
+        unlock(wheel);
     }
 #endif
 
@@ -237,44 +236,34 @@ template <class Wheel> struct api {
         return is_chosen ? first : never;
     }
 
-    static int core_interrupt(tw *w) {
-        if (!usable(w))
-            return -einval;
-        __atomic_store_n(&state_in(w).interrupted, true, __ATOMIC_RELEASE);
-        return 0;
-    }
+    static void core_interrupt(tw *w) { __atomic_store_n(&state_in(w).interrupted, true, __ATOMIC_RELEASE); }
 
     // A callback runs between two steps of an advance, so the rest of the wheel is valid.
-    static int core_abandon(tw *w) {
-        if (const int error = enter(w); error != 0)
-            return error;
-        wheel_state &wheel = state_in(w);
-        if (has_threads && wheel.advancer != tw_port_self())
-            return leave(w, 0);
-        const int was_advancing = wheel.advancing ? 1 : 0;
-        wheel.advancing = false;
-        if (wheel.fires_record)
-            wheel_of(w).call_owner(nullptr);
-        end_callback(wheel);
-        return leave(w, was_advancing);
+    static void core_abandon(tw *w) {
+        Wheel &wheel = wheel_of(w);
+        lock(wheel);
+        if (!has_threads || wheel.advancer == tw_port_self()) {
+            wheel.advancing = false;
+            if (wheel.fires_record)
+                wheel.call_owner(nullptr);
+            end_callback(wheel);
+        }
+        unlock(wheel);
     }
 
     // Unchecked: one call takes the lock, and a later call releases it.
-    static int core_fork(tw *w, const tw_core_fork_moment &moment) TW_UNCHECKED_LOCKING {
-        if (!usable(w) || !is_at_most(moment, TW_CORE_FORK_CHILD))
-            return -einval;
+    static void core_fork(tw *w, tw_core_fork_moment moment) TW_UNCHECKED_LOCKING {
         if constexpr (has_threads) {
             Wheel &wheel = wheel_of(w);
             if (moment == TW_CORE_FORK_CHILD)
                 become_child(wheel);
             else if (guard_of(wheel) != &wheel.lock)
-                return 0;  // the call for the wheel that has the lock takes and releases it
+                return;  // the call for the wheel that has the lock takes and releases it
             else if (moment == TW_CORE_FORK_PREPARE)
                 lock(wheel);
             else
                 unlock(wheel);
         }
-        return 0;
     }
 
     // The runtime knows that its wheels are valid and take their lock.
@@ -314,12 +303,9 @@ template <class Wheel> struct api {
         return cancelled;
     }
 
-    static int core_set_caller(tw *w, tw_core_caller *caller, void *arg) {
-        if (const int error = enter(w); error != 0)
-            return error;
+    static void core_set_caller(tw *w, tw_core_caller *caller, void *arg) {
         state_in(w).caller = caller;
         state_in(w).caller_arg = arg;
-        return leave(w, 0);
     }
 #endif
 

@@ -4,8 +4,6 @@
 
 #include <tickwheel/port.h>
 
-#include <type_traits>
-
 #include "assert.hpp"
 #include "errors.hpp"
 #include "inlining.hpp"
@@ -94,14 +92,6 @@ inline void set_wheel([[maybe_unused]] tw_node &node, [[maybe_unused]] const whe
         __atomic_store_n(&node.wheel, reinterpret_cast<std::uintptr_t>(&wheel) + mark_of(node),
                          __ATOMIC_RELAXED);
 #endif
-}
-
-// True if an enumerator from a caller in C is one of 0 .. last. Copies it as bytes, because loading an
-// enumerator outside its range is undefined.
-template <class Enum> bool is_at_most(const Enum &value, Enum last) {
-    std::underlying_type_t<Enum> number;
-    __builtin_memcpy(&number, &value, sizeof number);
-    return static_cast<unsigned>(number) <= static_cast<unsigned>(last);
 }
 
 // Validates and locks w. On error returns a negative errno without the lock. The bodies of this and the

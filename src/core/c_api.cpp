@@ -142,16 +142,16 @@ int tw_core_arm_grid(tw *w, tw_node *node, const tw_core_grid *grid) {
 int tw_core_label(tw_node *node, unsigned label) { return give_label(node, label); }
 tw_tick tw_core_choose(tw *w, tw_tick tick, tw_tick slack) { return library::core_choose(w, tick, slack); }
 uint64_t tw_core_cancelled(tw *w, unsigned label) { return library::core_cancelled(w, label); }
-int tw_core_set_caller(tw *w, tw_core_caller *caller, void *arg) {
-    return library::core_set_caller(w, caller, arg);
+void tw_core_set_caller(tw *w, tw_core_caller *caller, void *arg) {
+    library::core_set_caller(w, caller, arg);
 }
-int tw_core_interrupt(tw *w) { return library::core_interrupt(w); }
-int tw_core_abandon(tw *w) { return library::core_abandon(w); }
+void tw_core_interrupt(tw *w) { library::core_interrupt(w); }
+void tw_core_abandon(tw *w) { library::core_abandon(w); }
 int tw_core_is_in_callback(tw *w) { return state_in(w).is_in_callback() ? 1 : 0; }
 void tw_core_forget_interruption(tw *w) { forget_interruption(state_in(w)); }
 void tw_core_share_lock(tw *w, tw *with) { share_lock(w, with); }
-int tw_core_fork(tw *w, tw_core_fork_moment moment) { return library::core_fork(w, moment); }
-int tw_core_shift(tw *w, tw_tick by) { return library::core_shift(w, by); }
+void tw_core_fork(tw *w, tw_core_fork_moment moment) { library::core_fork(w, moment); }
+void tw_core_shift(tw *w, tw_tick by) { library::core_shift(w, by); }
 
 // --- records.hpp ---
 

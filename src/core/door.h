@@ -17,7 +17,7 @@ extern "C" {
 /* tw_arm_at for a wheel known to be valid and to take its lock. */
 int tw_core_arm_at(struct tw *w, struct tw_node *node, tw_tick due);
 
-/* In the field `part` of a node: the node is a oneshot, and `period` is 1 more than the delay that it was
+/* In the field `part` of a node: the node is one-shot, and `period` is 1 more than the delay that it was
  * armed with; or 0, if it was then armed without one. */
 #define TW_CORE_ONCE UINT32_MAX
 
@@ -75,17 +75,17 @@ TW_MUST_CHECK uint64_t tw_core_cancelled(struct tw *w, unsigned label);
 typedef void tw_core_caller(const struct tw_fire *fire, unsigned label, void *arg);
 
 /* From now on caller(fire, label, arg) makes the fires of a wheel, to measure or trace them; if `caller` is
- * null, the wheel makes them itself. Call it before you use the wheel. Returns 0. */
-int tw_core_set_caller(struct tw *w, tw_core_caller *caller, void *arg);
+ * null, the wheel makes them itself. Call it before other threads use the wheel. */
+void tw_core_set_caller(struct tw *w, tw_core_caller *caller, void *arg);
 
-/* Makes the running tw_advance return 1 after the present callback; if none is running, the next tw_advance
+/* Makes the running tw_advance return 1 after the current callback; if none is running, the next tw_advance
  * that has a callback to call returns 1 instead. May be called from anywhere, signal handlers included. */
-int tw_core_interrupt(struct tw *w);
+void tw_core_interrupt(struct tw *w);
 
 /* Ends this thread's tw_advance after an exception or a longjmp has left a callback. The callback counts as
  * returned; the next tw_advance calls the other callbacks that are due. Call it before the wheel is advanced
- * again. Returns 1, or 0 if this thread is in no tw_advance of the wheel. */
-int tw_core_abandon(struct tw *w);
+ * again. Does nothing if this thread is in no tw_advance of the wheel. */
+void tw_core_abandon(struct tw *w);
 
 /* True while a callback of a node or a record runs. For the thread that advances; takes no lock. */
 int tw_core_is_in_callback(struct tw *w);
@@ -105,8 +105,8 @@ void tw_core_share_lock(struct tw *w, struct tw *with);
  * another thread arms for the same tick before this returns may fire before them. Nodes that a concurrent
  * tw_cancel_all has not yet handed out are shifted, too: they stay pending, and fire behind the others of
  * their ticks. Holds the lock once for as many steps as the wheel has slots, then in short stretches as
- * tw_advance does. Returns 0. */
-int tw_core_shift(struct tw *w, tw_tick by);
+ * tw_advance does. */
+void tw_core_shift(struct tw *w, tw_tick by);
 
 /* The three moments at which pthread_atfork calls its handlers. */
 enum tw_core_fork_moment {
@@ -117,8 +117,8 @@ enum tw_core_fork_moment {
 };
 
 /* For the handlers of pthread_atfork, on a wheel that other threads use. The child then owns a copy of the
- * wheel and of its nodes, all still pending. Returns 0. */
-int tw_core_fork(struct tw *w, enum tw_core_fork_moment moment);
+ * wheel and of its nodes, all still pending. */
+void tw_core_fork(struct tw *w, enum tw_core_fork_moment moment);
 
 #ifdef __cplusplus
 }

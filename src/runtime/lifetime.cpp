@@ -46,7 +46,7 @@ const char *what_is_wrong(const tw_runtime_options &o) {
         return "slack_ns is negative";
     if (o.priority < 0 || o.priority > 99)
         return "priority is outside 0 .. 99";
-    if (!is_one_of(o.clock, TW_CLOCK_DEFAULT, TW_CLOCK_VIRTUAL))
+    if (!base::is_one_of(o.clock, TW_CLOCK_DEFAULT, TW_CLOCK_VIRTUAL))
         return "there is no such clock";
     if (o.driver != nullptr && o.own_driver != nullptr)
         return "both driver and own_driver are set";

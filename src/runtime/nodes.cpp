@@ -258,7 +258,7 @@ const char *tickwheel::runtime::what_is_wrong(const tw_runtime &rt, const tw_whe
         return "the period is shorter than the runtime's tick";
     if (when.period_ns != 0 && !rt.steady.unit.counts(when.period_ns))
         return "ticks of more than 4 s cannot count this period exactly";
-    if (!is_one_of(when.missed, TW_COALESCE, TW_BURST))
+    if (!base::is_one_of(when.missed, TW_COALESCE, TW_BURST))
         return "missed is not TW_COALESCE, TW_DELAY or TW_BURST";
     return when.fires > TW_FIRES_MAX ? "fires is more than TW_FIRES_MAX" : nullptr;
 }

@@ -21,11 +21,11 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
-#include <type_traits>
 
 #include <tickwheel/runtime.h>
 
 #include "base/mutex.hpp"
+#include "base/numbers.hpp"
 #include "meter.hpp"
 #include "no_thread_cancel.hpp"
 #include "on_stack.hpp"
@@ -216,15 +216,6 @@ class inside_user_code : on_stack<inside_user_code> {
     place place_;
     deferred_free *deferred_ = nullptr;
 };
-
-// True if a value from a C caller is one of first .. last. Copies the value as a number, because the compiler
-// may assume that an enum holds a valid value, and drop the check.
-template <class Enum> bool is_one_of(const Enum &value, Enum first, Enum last) {
-    std::underlying_type_t<Enum> number;
-    std::memcpy(&number, &value, sizeof number);
-    return number >= static_cast<std::underlying_type_t<Enum>>(first) &&
-           number <= static_cast<std::underlying_type_t<Enum>>(last);
-}
 
 // Checks the invariants of tw_runtime. No other thread may change those fields meanwhile.
 inline bool is_consistent(const tw_runtime &rt) {

@@ -46,9 +46,9 @@ struct record_set;
 //     timing          whether the record is armed (core::is_armed), and on which wheel
 //     begun           how many of `uses` have begun on a worker, so that no call can withdraw them any more;
 //                     without workers, all of them
-//     epoch           whether cancel_all is about to end the record: then it no longer fires, though it is live
-//     generation      whether a handle belongs to the record that has the cell now
-//     set.references  when to free the set's memory: a fire on a worker may outlive the set
+//     epoch           whether cancel_all is about to end the record: then it no longer fires, though it is
+//     live generation      whether a handle belongs to the record that has the cell now set.references  when
+//     to free the set's memory: a fire on a worker may outlive the set
 enum class record_state : std::uint8_t { free, starting, live, last, ended };
 
 // A record's copy of its key. `has_number_key` and `key_size` tell which member is valid.

@@ -18,9 +18,9 @@ const char *what_is_wrong(const tw_workers_options &o) {
         return "threads is more than TW_WORKERS_MAX";
     if (o.queue > longest_queue)
         return "queue is more than 2^24";
-    if (!runtime::is_one_of(o.when_full, TW_FULL_INLINE, TW_FULL_BLOCK))
+    if (!base::is_one_of(o.when_full, TW_FULL_INLINE, TW_FULL_BLOCK))
         return "when_full is not a value of enum tw_when_full";
-    if (!runtime::is_one_of(o.at_stop, TW_STOP_DRAIN, TW_STOP_DISCARD))
+    if (!base::is_one_of(o.at_stop, TW_STOP_DRAIN, TW_STOP_DISCARD))
         return "at_stop is not a value of enum tw_at_stop";
     if (!runtime::is_thread_name(o.thread_name))
         return "thread_name has more than 15 characters";

@@ -109,7 +109,7 @@ static void make(const struct tw_fire *fire, unsigned label, void *arg) {
 static int fresh_with_caller(void **state) {
     fresh(state);
     made_count = pauses = 0;
-    assert_int_equal(tw_core_set_caller(&wheel, make, &token), 0);
+    tw_core_set_caller(&wheel, make, &token);
     return 0;
 }
 
@@ -162,12 +162,11 @@ TEST(a_callback_that_a_caller_calls_may_free_its_node) {
 }
 
 TEST(without_its_caller_a_wheel_makes_fires_itself) {
-    assert_int_equal(tw_core_set_caller(&wheel, NULL, NULL), 0);
+    tw_core_set_caller(&wheel, NULL, NULL);
     arm(&one, 3);
     advance(10);
     assert_int_equal(made_count, 0);
     assert_int_equal(one.fires, 1);
-    assert_int_equal(tw_core_set_caller(NULL, make, NULL), -EINVAL);
 }
 
 /* --- arming on a wheel that is known to be valid ----------------------------------------- */

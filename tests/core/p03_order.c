@@ -279,7 +279,7 @@ TEST(p3_armed_by_the_only_timer_that_was_pending_others_fire_in_the_order_of_the
 #if TW_RUNTIME
 /* At any moment: with slots half emptied, and with nodes that are due and not fired. */
 static void shift_all(uint64_t by) {
-    assert_int_equal(tw_core_shift(&wheel, by), 0);
+    tw_core_shift(&wheel, by);
     for (size_t i = 0; i < used; ++i)
         if (timers[i].fires == 0)
             assert_int_equal(tw_expiry(&wheel, &timers[i].node), timers[i].due += by);

@@ -214,7 +214,7 @@ static uint64_t due_before, due_after;
 static void put_all_off_by_five(struct tw_node *node, void *arg) {
     note(node, arg);
     due_before = tw_due(&wheel);
-    assert_int_equal(tw_core_shift(&wheel, 5), 0);
+    tw_core_shift(&wheel, 5);
     due_after = tw_due(&wheel);
 }
 
@@ -234,7 +234,7 @@ static struct tw_node cleared[3];
 
 static void put_all_off_in_clear(struct tw_node *node, UNUSED void *arg) {
     assert_ptr_equal(node, &cleared[0]);
-    assert_int_equal(tw_core_shift(&wheel, 5), 0);
+    tw_core_shift(&wheel, 5);
     assert_whole();
 }
 
@@ -256,9 +256,9 @@ TEST(p5_nodes_that_a_clear_still_holds_are_shifted_with_the_rest) {
 
 TEST(p5_a_shift_beyond_the_last_tick_ends_at_that_tick) {
     every(10, 10, TW_BURST, 0);
-    assert_int_equal(tw_core_shift(&wheel, LAST_TICK - 10), 0);
+    tw_core_shift(&wheel, LAST_TICK - 10);
     assert_int_equal(tw_expiry(&wheel, &periodic), LAST_TICK);
-    assert_int_equal(tw_core_shift(&wheel, TW_NEVER), 0);
+    tw_core_shift(&wheel, TW_NEVER);
     assert_int_equal(tw_expiry(&wheel, &periodic), LAST_TICK);
     advance(LAST_TICK);
     assert_int_equal(fires, 1);

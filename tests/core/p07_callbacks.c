@@ -264,7 +264,7 @@ static void note_due(UNUSED struct tw_node *node, UNUSED void *arg) { dues[due_c
 static void interrupt_once(struct tw_node *node, void *arg) {
     note_due(node, arg);
     if (due_count == 2)
-        assert_int_equal(tw_core_interrupt(&wheel), 0);
+        tw_core_interrupt(&wheel);
 }
 
 TEST(p7_an_interrupted_advance_calls_no_further_callback_until_called_again) {
@@ -288,7 +288,7 @@ TEST(p7_an_interruption_outside_holds_for_the_next_advance_that_would_call_someo
     due_count = 0;
     tw_node_init(&node, note_due, NULL);
     tw_arm_at(&wheel, &node, 10);
-    assert_int_equal(tw_core_interrupt(&wheel), 0);
+    tw_core_interrupt(&wheel);
     assert_int_equal(tw_advance(&wheel, 5, TW_UNBOUNDED), 0); /* no callback to call */
     assert_int_equal(tw_advance(&wheel, 20, TW_UNBOUNDED), 1);
     assert_int_equal(due_count, 0);
@@ -301,7 +301,7 @@ TEST(p7_an_interruption_is_not_used_up_by_a_postponed_node) {
     assert_int_equal(tw_node_init(&postponed, note_due, NULL), 0);
     assert_int_equal(tw_arm_at(&wheel, &postponed, tw_now(&wheel) + 3), 0);
     assert_int_equal(tw_postpone(&wheel, &postponed, tw_now(&wheel) + 9), 0);
-    assert_int_equal(tw_core_interrupt(&wheel), 0);
+    tw_core_interrupt(&wheel);
     assert_int_equal(tw_advance(&wheel, tw_now(&wheel) + 5, TW_UNBOUNDED), 0);
     assert_int_equal(tw_advance(&wheel, tw_now(&wheel) + 4, TW_UNBOUNDED), 1);
     assert_int_equal(tw_pending(&wheel, &postponed), 1);
@@ -336,9 +336,7 @@ static void leave_by_a_jump(UNUSED struct tw_node *node, UNUSED void *arg) { lon
 TEST(p7_a_wheel_whose_callback_was_left_by_a_jump_goes_on_once_it_is_told) {
     struct tw_node jumper;
     struct timer behind;
-    assert_int_equal(tw_core_abandon(&wheel), 0);
-    if (TW_VALIDATION)
-        assert_int_equal(tw_core_abandon(NULL), -EINVAL);
+    tw_core_abandon(&wheel); /* no advance is under way: nothing changes */
     tw_node_init(&jumper, leave_by_a_jump, NULL);
     tw_arm_at(&wheel, &jumper, 5);
     init_and_arm(&behind, 5);
@@ -347,8 +345,8 @@ TEST(p7_a_wheel_whose_callback_was_left_by_a_jump_goes_on_once_it_is_told) {
         fail_msg("no callback jumped");
     }
     assert_int_equal(tw_advance(&wheel, 5, TW_UNBOUNDED), -EBUSY);
-    assert_int_equal(tw_core_abandon(&wheel), 1);
-    assert_int_equal(tw_core_abandon(&wheel), 0);
+    tw_core_abandon(&wheel);
+    tw_core_abandon(&wheel);
     assert_null(tw_running(&wheel));
     assert_whole();
     advance(5);

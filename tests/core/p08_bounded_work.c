@@ -229,7 +229,7 @@ static void end_the_callback(void) {
     ++waits;
     assert_int_equal(locks_held, 0);
     counting_self = 0; /* the thread that advances */
-    assert_int_equal(tw_core_abandon(&wheel), 1);
+    tw_core_abandon(&wheel);
 }
 
 static void wait_on_another_thread(struct tw_node *node, UNUSED void *arg) {
@@ -254,9 +254,9 @@ TEST(p8_a_wait_holds_no_lock_and_only_who_waits_is_woken) {
 
 TEST(p8_a_fork_is_prepared_for_with_the_lock_held) {
     open_crowd(1, 0);
-    assert_int_equal(tw_core_fork(&wheel, TW_CORE_FORK_PREPARE), 0);
+    tw_core_fork(&wheel, TW_CORE_FORK_PREPARE);
     assert_int_equal(locks_held, 1);
-    assert_int_equal(tw_core_fork(&wheel, TW_CORE_FORK_PARENT), 0);
+    tw_core_fork(&wheel, TW_CORE_FORK_PARENT);
     assert_int_equal(locks_held, 0);
 }
 
@@ -267,7 +267,7 @@ static void make(const struct tw_fire *fire, UNUSED unsigned label, UNUSED void 
 
 TEST(p8_fires_that_a_caller_makes_hold_no_lock) {
     open_crowd(CROWD, 0);
-    assert_int_equal(tw_core_set_caller(&wheel, make, NULL), 0);
+    tw_core_set_caller(&wheel, make, NULL);
     arm_crowd(1, BLOCK);
     advance(BLOCK);
     assert_int_equal(fires, crowd);
@@ -283,7 +283,7 @@ static void count_visit_of(UNUSED const struct tw_node *node, UNUSED const struc
 TEST(p8_calls_that_concern_all_nodes_hold_the_lock_for_a_bounded_number_of_nodes) {
     open_crowd(CROWD, 0);
     arm_crowd(TOP_SLOT, TOP_SLOT);
-    assert_int_equal(tw_core_shift(&wheel, TOP_SLOT), 0);
+    tw_core_shift(&wheel, TOP_SLOT);
     assert_bounded();
     assert_int_equal(walk_through(&wheel, count_visit_of, NULL), crowd);
     assert_int_equal(locked_callbacks, 0);

@@ -86,10 +86,6 @@ static void refuse_wheel(struct tw *w) {
     if (!TW_SMALL)
         REFUSED(tw_cancel_all(w, never_called, NULL), EINVAL);
 #if TW_RUNTIME
-    REFUSED(tw_core_shift(w, 1), EINVAL);
-    REFUSED(tw_core_interrupt(w), EINVAL);
-    REFUSED(tw_core_abandon(w), EINVAL);
-    REFUSED(tw_core_fork(w, TW_CORE_FORK_PREPARE), EINVAL);
     ANSWERS(tw_core_choose(w, 5, 5), TW_NEVER);
     REFUSED(tw_core_arm_grid(w, &idle, &(struct tw_core_grid){.parts = 1, .period = 1}), EINVAL);
 #endif
@@ -177,11 +173,6 @@ TEST(p14_no_tick_is_chosen_beyond_the_end_of_time) {
     ANSWERS(tw_core_choose(&wheel, TW_NEVER, 0), TW_NEVER);
     ANSWERS(tw_core_choose(&wheel, TW_NEVER - 5, 5), TW_NEVER);
     ANSWERS(tw_core_choose(&wheel, TW_NEVER - 5, 0), TW_NEVER - 5);
-}
-
-TEST(p14_an_unknown_moment_of_a_fork_is_refused) {
-    REFUSED(tw_core_fork(&wheel, (enum tw_core_fork_moment)(-1)), EINVAL);
-    REFUSED(tw_core_fork(&wheel, (enum tw_core_fork_moment)(TW_CORE_FORK_CHILD + 1)), EINVAL);
 }
 #endif
 

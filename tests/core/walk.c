@@ -60,7 +60,7 @@ TEST(walk_visits_every_pending_node_once) {
 
 /* A place of the walk stands in the slot in between, and is not seen by anybody. */
 TEST(walk_visits_many_nodes_of_one_slot_once) {
-    assert_int_equal(tw_core_shift(&wheel, 0), 0); /* a shift that is over does not count */
+    tw_core_shift(&wheel, 0); /* a shift that is over does not count */
     for (unsigned i = 0; i < NODES; ++i)
         arm(&timers[i], 5 * ROUND);
     assert_int_equal(walk_through(&wheel, visit, NULL), NODES);
@@ -161,7 +161,7 @@ TEST(walk_ends_when_everything_is_cleared_meanwhile) {
 
 static void visit_and_shift(const struct tw_node *node, UNUSED const struct tw_node *was, UNUSED void *arg) {
     if (++visits[index_of(node)] == 1 && visits[0] != 2)
-        assert_int_equal(tw_core_shift(&wheel, 1), 0);
+        tw_core_shift(&wheel, 1);
 }
 
 /* A shift is a call that moves every node: some are passed over. */
@@ -177,7 +177,7 @@ static void shift_once(const struct tw_node *node, UNUSED const struct tw_node *
     ++visits[index_of(node)];
     if ((*(unsigned *)calls)++ != 0)
         return;
-    assert_int_equal(tw_core_shift(&wheel, 1), 0);
+    tw_core_shift(&wheel, 1);
     for (unsigned i = 0; i < NODES; ++i)
         assert_int_equal(tw_expiry(&wheel, &timers[i].node), ++timers[i].due);
 }

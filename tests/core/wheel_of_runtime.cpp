@@ -176,7 +176,7 @@ void note_expiry(const tw_node *visited, const tw_node *was, void *) {
 
 TEST(a_shift_is_finished_by_the_calls_that_concern_all_nodes) {
     static int (*const calls[])() = {
-        [] { return tw_core_shift(&storage, 0); },
+        [] { return tw_core_shift(&storage, 0), 0; },
         [] { return static_cast<int>(walk_through(&storage, note_expiry, nullptr)) - 2; },
         [] { return tw_cancel_all(&storage, note, nullptr); },
         [] { return advance(2); },  // though nothing is due

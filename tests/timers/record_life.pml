@@ -41,7 +41,7 @@ byte generation, uses, begun, epoch, epoch_of_set;
 bool armed, has_drop;
 byte deadlines; /* that follow the one it is armed for */
 byte waiting, progress;
-#define is_drained (epoch != epoch_of_set)
+#define is_cancelled (epoch != epoch_of_set)
 #define is_live (state == LIVE || state == LAST)
 
 /* The workers: the fires that wait, each with its overruns. */
@@ -335,9 +335,9 @@ inline ask_next() {
     }
     lock();
     d_step {
-        if                              /* src/timers/record_life.cpp: "record_state::live || is_drained" */
+        if                              /* src/timers/record_life.cpp: "record_state::live || is_cancelled" */
 #ifndef BREAK_ARMS_WHAT_NEXT_HAS_SEEN_ENDED
-        :: state != LIVE || is_drained
+        :: state != LIVE || is_cancelled
 #endif
         :: else ->                      /* src/timers/record_life.cpp: "!arm_at(set, timer, deadline))" */
             armed = has_deadline;
@@ -349,7 +349,7 @@ inline ask_next() {
 
 inline after_fire() {
     if                                  /* src/timers/record_life.cpp: "if (has_next(timer) && timer.state ==" */
-    :: schedule == BY_NEXT && state == LIVE && !is_drained -> ask_next()
+    :: schedule == BY_NEXT && state == LIVE && !is_cancelled -> ask_next()
     :: else
     fi;
     d_step {
@@ -447,9 +447,9 @@ end:
         unlock();
         lock();
 #endif
-        if                              /* src/timers/record_life.cpp: "    if (is_drained(set, timer))" */
+        if                              /* src/timers/record_life.cpp: "    if (is_cancelled(set, timer))" */
 #ifndef BREAK_FIRES_WHAT_IS_DRAINED
-        :: is_drained
+        :: is_cancelled
 #endif
         :: else ->
             count_fire();
@@ -473,16 +473,16 @@ inline run_fire() {
 #endif
 #ifndef BREAK_TAKES_WHAT_IS_DRAINED_FOR_RUN
         if
-        :: is_drained -> take_back_last()
+        :: is_cancelled -> take_back_last()
         :: else
         fi                              /* src/timers/record_life.cpp: "            take_back_last(timer);" */
 #endif
     }
-    if                                  /* src/timers/record_life.cpp: "live && !is_drained(set, timer))" */
+    if                                  /* src/timers/record_life.cpp: "live && !is_cancelled(set, timer))" */
 #ifdef BREAK_RUNS_WHAT_HAS_ENDED
     :: d_step { true -> begin() }; call()
 #else
-    :: d_step { is_live && !is_drained -> begin() }; call()
+    :: d_step { is_live && !is_cancelled -> begin() }; call()
 #endif
     :: else
     fi;
@@ -497,7 +497,7 @@ inline discard_fires() {
         assert(mine == generation);
         uses = uses - (discards - 1);   /* src/timers/record_life.cpp: "timer.uses -= fires - 1;" */
         if
-        :: is_drained -> take_back_last() /* src/timers/record_life.cpp: "            take_back_last(timer);" */
+        :: is_cancelled -> take_back_last() /* src/timers/record_life.cpp: "            take_back_last(timer);" */
         :: else -> to_come = to_come - discards - overruns
         fi
     }
@@ -567,8 +567,8 @@ inline end_visit() {
 
 inline each() {
     lock();
-    if                                  /* src/timers/record_set.cpp: "is_live(timer) && !is_drained(set, timer))" */
-    :: is_live && !is_drained ->
+    if                                  /* src/timers/record_set.cpp: "is_live(timer) && !is_cancelled(set, timer))" */
+    :: is_live && !is_cancelled ->
         d_step {
             mine = generation;
 #ifndef BREAK_WALKS_WITHOUT_A_HOLD

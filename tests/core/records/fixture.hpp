@@ -90,7 +90,7 @@ template <class Shape> class record_fixture {
     void cancel_node(std::uint32_t i) { assert_int_equal((*this)->disarm(nodes[i]), 1); }
     bool is_node_pending(std::uint32_t i) { return is_pending(nodes[i]); }
 
-    void shift(tick by) { assert_int_equal(wheel_api::core_shift(&w_, by), 0); }
+    void shift(tick by) { wheel_api::core_shift(&w_, by); }
 
     // --- going on ----------------------------------------------------------------------------
 

@@ -38,7 +38,7 @@ void test_records_begin(struct test_records on[], unsigned wheels, size_t record
                         tw_tick offset);
 
 /* tw_core_shift, which raises the offset. */
-int test_records_shift(struct test_records *on, tw_tick by);
+void test_records_shift(struct test_records *on, tw_tick by);
 
 /* As core::arm_record and so on. REQUIRES: the tick is not before the offset */
 void test_record_arm(struct test_records *on, struct test_record *record, tw_tick tick);

@@ -14,12 +14,12 @@
 #if TW_RUNTIME
 #define FUNCTIONS_FOR_RUNTIMES(F) \
     F(int, core_arm_grid, (tw *w, tw_node *node, const tw_core_grid *grid), (w, node, grid)) \
-    F(int, core_shift, (tw *w, tw_tick by), (w, by)) \
+    F(void, core_shift, (tw *w, tw_tick by), (w, by)) \
     F(uint64_t, core_cancelled, (tw *w, unsigned label), (w, label)) \
-    F(int, core_set_caller, (tw *w, tw_core_caller *caller, void *arg), (w, caller, arg)) \
+    F(void, core_set_caller, (tw *w, tw_core_caller *caller, void *arg), (w, caller, arg)) \
     F(tw_tick, core_choose, (tw *w, tw_tick tick, tw_tick slack), (w, tick, slack)) \
-    F(int, core_interrupt, (tw *w), (w)) \
-    F(int, core_abandon, (tw *w), (w)) \
+    F(void, core_interrupt, (tw *w), (w)) \
+    F(void, core_abandon, (tw *w), (w)) \
     F(tw_node *, first, (tw *w, uint32_t looks), (w, looks)) \
     F(tw_node *, walk_next, (tw *w, tw_walk *walk), (w, walk)) \
     F(int, walk_end, (tw *w, tw_walk *walk), (w, walk)) \
@@ -95,7 +95,7 @@ struct shape_api : public shape {
 #undef POINTER
     int (*arm_every)(tw *, tw_node *, tw_tick, tw_tick, const tw_missed &, uint32_t);
 #if TW_RUNTIME
-    int (*core_fork)(tw *, const tw_core_fork_moment &);
+    void (*core_fork)(tw *, tw_core_fork_moment);
     tickwheel::core::record_functions records;
 #endif
 };

@@ -39,7 +39,7 @@ int tw_core_is_in_callback(tw *w) { return tickwheel::core::state_in(w).is_in_ca
 void tw_core_forget_interruption(tw *w) {
     tickwheel::core::forget_interruption(tickwheel::core::state_in(w));
 }
-int tw_core_fork(tw *w, tw_core_fork_moment moment) { return used->core_fork(w, moment); }
+void tw_core_fork(tw *w, tw_core_fork_moment moment) { used->core_fork(w, moment); }
 void tw_core_share_lock(tw *w, tw *with) { tickwheel::core::share_lock(w, with); }
 #endif
 }

@@ -113,7 +113,7 @@ TW_MUST_CHECK TickType_t tw_freertos_turn(struct tw_freertos *timers);
 void tw_freertos_tick(struct tw_freertos *timers);
 #endif
 
-/* Starts a oneshot timer: its node is due when at least `delay` ticks have passed. A node that is pending
+/* Starts a one-shot timer: its node is due when at least `delay` ticks have passed. A node that is pending
  * starts again. Wakes the task if it would sleep for longer. Returns 0.
  *   -EPERM   the node is retired
  *   -ERANGE  the delay is longer than TW_FREERTOS_LONGEST */

@@ -90,7 +90,7 @@ void tw_zephyr_run(void *timers, void *unused2, void *unused3);
  * or k_poll, and then take the next turn. One thread takes all turns. */
 TW_MUST_CHECK k_timeout_t tw_zephyr_turn(struct tw_zephyr *timers);
 
-/* Starts a oneshot timer: its node is due when at least `delay` ticks have passed. A node that is pending
+/* Starts a one-shot timer: its node is due when at least `delay` ticks have passed. A node that is pending
  * starts again. Wakes the thread if it would sleep for longer. Returns 0.
  *   -EBUSY   the node is pending on another wheel
  *   -EPERM   the node is retired

@@ -1,7 +1,6 @@
 // Comparisons. The freestanding core has no <algorithm>.
 #pragma once
 
-
 namespace tickwheel::base {
 
 template <class Number> constexpr Number smaller(Number a, Number b) { return a < b ? a : b; }

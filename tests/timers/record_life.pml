@@ -1,5 +1,5 @@
 /* The life of a record, which fires on the runtime's thread or on workers, while two other threads make any
- * two of these calls: stop it and wait; drain its set; walk its set. Callbacks and visitors stop it or drain
+ * two of these calls: stop it and wait; cancel all of its set; walk its set. Callbacks and visitors stop it or cancel all
  * its set. Its cell is then used for another record.
  *
  * Claims
@@ -7,9 +7,9 @@
  *     waits or is with a worker, no callback of it runs, and no visitor has it. So what a thread does with a
  *     record after it had released the lock, it does with the same record (P11).
  *   - S2: the argument is dropped once, when no callback runs and no visitor has it.
- *   - Stop answers 1 if and only if it prevents a fire (P6), and so does a drain. Neither is followed by one.
+ *   - Stop answers 1 if and only if it prevents a fire (P6), and so does a cancel_all. Neither is followed by one.
  *     With a handle of the former record it does nothing to the record that now has the cell.
- *   - When a stop that waits, or a drain, returns, what it found is over; unless it is called from inside.
+ *   - When a stop that waits, or a cancel_all, returns, what it found is over; unless it is called from inside.
  *   - No thread waits forever, and a record that nobody ends comes to its end as well.
  *
  * The stage: one cell, and records with one deadline or with two: by a period, or by `next`. The other
@@ -28,7 +28,7 @@
 /* src/timers/record.hpp: "enum class record_state : std::uint8_t { free, starting, live, last, ended };" */
 mtype = { FREE, STARTING, LIVE, LAST, ENDED };
 mtype = { ONCE, SKIPPED, BURST, BY_NEXT };
-mtype = { STOP_WAIT, DRAIN, EACH };
+mtype = { STOP_WAIT, CANCEL_ALL, EACH };
 
 /* Fixed parameters. */
 bool has_workers;
@@ -51,8 +51,8 @@ chan queue = [2] of { byte };
 byte to_come;          /* fires that have neither begun nor been rejected or discarded */
 byte in_use;           /* by how many callbacks and visitors */
 byte drops;
-byte answer = NONE;    /* of the stop or drain that ended it */
-bool fires_no_more;    /* a drain has begun */
+byte answer = NONE;    /* of the stop or cancel_all that ended it */
+bool fires_no_more;    /* a cancel_all has begun */
 
 inline lock() {
     atomic { !locked -> locked = true }
@@ -243,7 +243,7 @@ inline stop() {
     fi
 }
 
-/* --- draining ------------------------------------------------------------------------------------- */
+/* --- cancel_all ----------------------------------------------------------------------------------- */
 
 /* With the lock, before and after. */
 inline visit() {
@@ -254,8 +254,8 @@ inline visit() {
     leave()
 }
 
-/* In a drain it serves forks alone: nothing else uses the record that a drain retires, except what the
- * drain is called from. */
+/* In cancel_all it serves forks alone: nothing else uses the record that cancel_all retires, except what the
+ * call is made from. */
 inline hold() {
     uses++;                             /* src/timers/record_set.cpp: "    ++timer.uses;" */
 #ifndef BREAK_TAKES_A_VISIT_FOR_A_FIRE_TO_COME
@@ -270,7 +270,7 @@ inline let_go() {
 #endif
 }
 
-inline drain_record(inside) {
+inline cancel_record(inside) {
     mine = generation;                  /* src/timers/record_set.cpp: "generation = timer.generation;" */
     d_step {
         if
@@ -307,7 +307,7 @@ inline drain_record(inside) {
 }
 
 /* Other cells come before this one, and the lock is released after each. */
-inline drain(inside) {
+inline cancel_all(inside) {
     lock();
     d_step {
         epoch_of_set++;                 /* src/timers/record_set.cpp: "set.epoch = (set.epoch + 1) & 0x7f;" */
@@ -317,7 +317,7 @@ inline drain(inside) {
     }
     lock();
     if                                  /* src/timers/record_set.cpp: "is_in_use(timer) && is_older(" */
-    :: (is_live || state == ENDED) && epoch < own_epoch -> drain_record(inside)
+    :: (is_live || state == ENDED) && epoch < own_epoch -> cancel_record(inside)
     :: else
     fi;
     own_epoch = 0;
@@ -382,7 +382,7 @@ inline begin() {
 inline call() {
     if
     :: lock(); stop(); unlock()
-    :: epoch_of_set == 0 -> drain(true)
+    :: epoch_of_set == 0 -> cancel_all(true)
     :: skip
     fi;
     leave()
@@ -594,7 +594,7 @@ proctype caller(mtype what) {
         wait_until_over(false);         /* src/timers/timers.cpp: "wait_until_over(*timers, *found, " */
         assert(generation != mine);
         unlock()
-    :: what == DRAIN -> drain(false)
+    :: what == CANCEL_ALL -> cancel_all(false)
     :: what == EACH -> each()
     fi;
     mine = 0
@@ -658,10 +658,10 @@ init {
         run starter();
         if
         :: run caller(STOP_WAIT); run caller(STOP_WAIT)
-        :: run caller(STOP_WAIT); run caller(DRAIN)
+        :: run caller(STOP_WAIT); run caller(CANCEL_ALL)
         :: run caller(STOP_WAIT); run caller(EACH)
-        :: run caller(DRAIN); run caller(DRAIN)
-        :: run caller(DRAIN); run caller(EACH)
+        :: run caller(CANCEL_ALL); run caller(CANCEL_ALL)
+        :: run caller(CANCEL_ALL); run caller(EACH)
         :: run caller(EACH); run caller(EACH)
         fi;
         if

@@ -236,8 +236,8 @@ struct tw_when {
 };
 
 /* Arms the node as `when` says. Returns 0.
- *   -EINVAL  also: a field is negative; fires > TW_FIRES_MAX, or `fires` without a period; period or
- *            `missed` as in tw_runtime_every
+ *   -EINVAL  also: a field is negative; fires > TW_FIRES_MAX; `fires` or `missed` without a period;
+ *            period or `missed` as in tw_runtime_every
  *   -EBUSY   the node is pending on another runtime or wheel
  *   -EPERM   the node is retired */
 int tw_runtime_arm(struct tw_runtime *rt, struct tw_node *node, const struct tw_when *when);

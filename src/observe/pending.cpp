@@ -21,26 +21,28 @@ struct pending_walk {
     bool is_over() const { return result != 0 || rt.is_freed != 0 || rt.forked; }
 };
 
-void visit_node(pending_walk &walk, const runtime::timeline &line, tw_node *node, const tw_node &was) {
-    tw_entry entry = {};
-    entry.node = node;
-    entry.label = runtime::label_text(walk.rt, runtime::label_of(was));
-    entry.due_ns = line.deadline_of(was.expiry);
+// Describes the next node of a timeline. Returns false at the end. Holds the wall mutex, so that the ticks of
+// the node's copy mean the same deadlines until they are converted.
+bool find_next(tw_runtime &rt, runtime::timeline &line, tw_walk &at, tw_entry &entry) {
+    const runtime::wall_hold hold(rt);
+    entry = {};
+    entry.node = tw_walk_next(&line.wheel, &at);
+    if (entry.node == nullptr)
+        return false;
+    entry.label = runtime::label_text(rt, runtime::label_of(at.was));
+    entry.due_ns = line.deadline_of(at.was.expiry);
     entry.remaining_ns = runtime::until(entry.due_ns, line.clock.read());
-    entry.period_ns = runtime::period_of(was, line.unit);
+    entry.period_ns = runtime::period_of(at.was, line.unit);
     entry.on_wall = line.can_be_set ? 1 : 0;
-    walk.result = walk.to.visit(&entry, walk.to.arg);
+    return true;
 }
 
 void walk_nodes(pending_walk &walk) {
     runtime::for_each_timeline(walk.rt, [&](runtime::timeline &line) {
         tw_walk at = {};
-        while (!walk.is_over()) {
-            tw_node *const node = tw_walk_next(&line.wheel, &at);
-            if (node == nullptr)
-                return;
-            visit_node(walk, line, node, at.was);
-        }
+        tw_entry entry;
+        while (!walk.is_over() && find_next(walk.rt, line, at, entry))
+            walk.result = walk.to.visit(&entry, walk.to.arg);
         tw_walk_end(&line.wheel, &at);
     });
 }

@@ -260,6 +260,8 @@ const char *tickwheel::runtime::what_is_wrong(const tw_runtime &rt, const tw_whe
         return "ticks of more than 4 s cannot count this period exactly";
     if (!base::is_one_of(when.missed, TW_COALESCE, TW_BURST))
         return "missed is not TW_COALESCE, TW_DELAY or TW_BURST";
+    if (when.period_ns == 0 && when.missed != TW_COALESCE)
+        return "missed is set, but there is no period";
     return when.fires > TW_FIRES_MAX ? "fires is more than TW_FIRES_MAX" : nullptr;
 }
 

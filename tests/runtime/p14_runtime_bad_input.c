@@ -134,6 +134,8 @@ TEST(p14_times_and_schedules_out_of_range) {
         {.period_ns = 1000, .missed = (enum tw_missed)(-1)},
         {.period_ns = 1000, .fires = TW_FIRES_MAX + 1},
         {.missed = (enum tw_missed)3},
+        {.missed = TW_BURST}, /* without a period */
+        {.fires = 1},
     };
     for (unsigned i = 0; i < COUNT_OF(bad); ++i) {
         REFUSED(tw_runtime_arm(rt, &idle, &bad[i]), -EINVAL);
@@ -208,7 +210,8 @@ TEST(p14_options_out_of_range) {
 
 TEST(p14_refusals_name_the_argument) {
     const struct tw_when short_one = {.period_ns = 500},
-                         fires = {.period_ns = 1000, .fires = TW_FIRES_MAX + 1};
+                         fires = {.period_ns = 1000, .fires = TW_FIRES_MAX + 1}, fires_once = {.fires = 1},
+                         misses_once = {.missed = TW_DELAY};
     struct tw_runtime *made = NULL;
     EXPLAINED(tw_runtime_new(&made, &(struct tw_runtime_options){.driver = "sundial"}), "no driver");
     EXPLAINED(tw_runtime_new(&made, &(struct tw_runtime_options){.tick_ns = -1}), "tick_ns");
@@ -224,6 +227,8 @@ TEST(p14_refusals_name_the_argument) {
     EXPLAINED(tw_runtime_arm(rt, &idle, NULL), "when is null");
     EXPLAINED(tw_runtime_arm(rt, &idle, &short_one), "shorter than the runtime's tick");
     EXPLAINED(tw_runtime_arm(rt, &idle, &fires), "fires");
+    EXPLAINED(tw_runtime_arm(rt, &idle, &fires_once), "fires is set, but there is no period");
+    EXPLAINED(tw_runtime_arm(rt, &idle, &misses_once), "missed is set, but there is no period");
     EXPLAINED(tw_runtime_move(rt, &idle, 1), "not pending");
     EXPLAINED(tw_runtime_cancel(NULL, NULL), "runtime is null");
     EXPLAINED(tw_runtime_cancel(rt, &away), "another runtime");

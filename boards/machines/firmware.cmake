@@ -8,12 +8,10 @@
 # INSTRUCTION_NS.
 set(board_root ${CMAKE_CURRENT_LIST_DIR})
 
-if(TW_PORT STREQUAL cortexm)
-    set(board_family cortexm)
-elseif(TW_PORT STREQUAL riscv)
-    set(board_family riscv)
-else()
-    message(FATAL_ERROR "the firmware needs TW_PORT=cortexm or riscv; this is ${TW_PORT}")
+tickwheel_get_family(board_family)
+if(NOT board_family)
+    message(FATAL_ERROR "boards/machines has images for Cortex-M and RISC-V only, not for TW_PORT=${TW_PORT} on "
+        "\"${CMAKE_SYSTEM_PROCESSOR}\"; docs/PORTING.md builds the self-test for other chips")
 endif()
 
 set(machines_cortex-m0 microbit)

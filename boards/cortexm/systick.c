@@ -4,7 +4,7 @@
  * The counter goes down from LOAD to 0. There the interrupt comes and the counter reads LOAD again, so
  * a period has LOAD + 1 cycles, at most 2^24. While the processor is awake each period is one tick.
  * To sleep, the clock writes the distance to the deadline into LOAD before the present tick ends.
- * The counter takes it up at the end of that tick, to the cycle, so no time is lost. A sleep
+ * The counter takes up LOAD at the end of that tick, to the cycle, so no time is lost. A sleep
  * therefore has two interrupts, at the next tick and at its deadline, or more if it is longer than
  * the longest period.
  *

@@ -1,6 +1,6 @@
 /* A sensor that sleeps: it measures ten times a second, sends once a second, and sleeps on a low-power timer
- * in between, deeply if that pays. It prints how much of the time it slept, and exits with 0 if that is 98.5
- * % or more, it slept deeply at least once, and it measured and sent as often as it should.
+ * in between, deeply if that pays. It prints how much of the time it slept. It exits with 0 if it slept at
+ * least 98.5 % of the time, at least once deeply, and measured and sent as often as it should.
  *
  * QEMU has no low-power timer, so boards/machines/low_power.c makes one of other timers. */
 #include <tickwheel/board/hooks.h>

@@ -91,7 +91,7 @@ static bool others_pending(void) {
     return (pending & enabled & ~(uintptr_t)MIE_MTIE) != 0u;
 }
 
-/* What tw_before_sleep needs: the length of a sleep that begins in tick `now`. */
+/* The length of a sleep that begins in tick `now`, for tw_before_sleep. */
 static uint64_t ticks_of_sleep(uint64_t now, uint64_t deadline) {
     if (timer.ticking)
         return 1u;

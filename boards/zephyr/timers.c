@@ -99,8 +99,7 @@ static bool sleeps_beyond(struct tw_zephyr *timers, int64_t tick) {
     return result;
 }
 
-/* Not with interrupts masked: the kernel would switch to the thread neither then nor when the mask is lifted.
- */
+/* Not with interrupts masked: the kernel would not switch to the thread then, nor when the mask is lifted. */
 static void wake(struct tw_zephyr *timers) { k_sem_give(&timers->wake); }
 
 void tw_zephyr_wake_by(struct tw_zephyr *timers, tw_tick tick) {

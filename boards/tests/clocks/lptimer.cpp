@@ -116,7 +116,7 @@ void sleep_until(uint64_t deadline) {
         REQUIRE(cpu.cycle <= begin_of(deadline) + LATEST + cpu.held_up);
     }
     REQUIRE(cpu.cycle >= begin_of(deadline));
-    // One wait for each stretch of the longest sleep. A stretch counts from the begin of a tick, and that
+    // One wait for each stretch of the longest sleep. A stretch counts from the start of a tick, and that
     // tick may be over already if interrupts come early. More waits for an interrupt set earlier, or for
     // another one.
     const uint64_t stretch = longest_sleep() - counter.counts_per_tick;

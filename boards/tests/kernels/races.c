@@ -7,7 +7,7 @@
 #include "support/sanitized.h"
 #include "support/test.h"
 
-/* How many changes of threads, or ticks, interfere in a run that begins at an ordinary tick: two at night. */
+/* Changes of threads, or ticks, in a run that begins at an ordinary tick: two at night, otherwise one. */
 static unsigned changes(void) { return is_nightly() && !SLOW ? 2 : 1; }
 
 enum { LENGTH = 13, REST = 7, TICKS = 2 };                           /* of a scene */
@@ -15,7 +15,7 @@ enum { FAR = 6, SOONER = 1, DELAY = 2, LATER = 5, MOST_FIRES = 20 }; /* of timer
 
 struct timer {
     struct tw_node node;
-    int64_t period;           /* 0: oneshot */
+    int64_t period;           /* 0: one-shot */
     int64_t earliest, latest; /* of the deadline: from the ticks before and after the start */
     unsigned calls, open;     /* starts that have begun; of these, those that have not returned */
     unsigned starts;          /* that have returned */

@@ -13,8 +13,8 @@
 #include <stdint.h>
 
 /* Every run begins with `set` and ends with `check`. Threads that `set` spawns begin at any time before the
- * rest, or never; threads that it creates begin at once. Without changes there is one run, in which the first
- * thread in order of creation runs of all that can. */
+ * rest, or never; threads that it creates begin at once. Without changes there is one run: of all threads
+ * that can run, the one created first does. */
 struct scene {
     int64_t begin;      /* the tick at the beginning of a run */
     int64_t length;     /* ticks in a run */
@@ -44,7 +44,7 @@ void point(void);
 /* Lets time pass: the thread sleeps. */
 void pass(int64_t ticks);
 
-/* How often, in this run, the code has called the kernel for what. */
+/* Counts the calls of the kernel in this run. */
 extern struct asked {
     unsigned locks;
     unsigned wakes, wakes_from_isr; /* the second: by calls that are for interrupts alone */

@@ -69,9 +69,9 @@ struct tw_lptimer {
     int (*set_compare)(uint32_t count);
 };
 
-/* Starts the clock on `timer`, which the clock keeps, and whose counter must be running: tick 0 begins at the
- * present count. `counts_per_tick` is 1 to a quarter of the range. Returns 0, or -22 (EINVAL) if a number is
- * out of its bounds. */
+/* Starts the clock on `timer`, whose counter must be running: tick 0 begins at the present count. `*timer`
+ * must stay in place while the clock is in use. `counts_per_tick` is 1 to a quarter of the range. Returns 0,
+ * or -22 (EINVAL) if a number is out of its bounds. */
 int tw_lptimer_start(const struct tw_lptimer *timer, uint32_t counts_per_tick);
 
 /* Returns the tick that has begun. It never goes back. */

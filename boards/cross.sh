@@ -2,7 +2,7 @@
 # The boards of ./dev cross; ./dev sources this file. Each line has a board's name, its preset, and more arguments for
 # CMake. The boards after the empty line run only with TW_NIGHTLY=1 or by name.
 
-# The boards before the empty line run the essential tests on each push, and more of them with TW_NIGHTLY=1.
+# The boards before the empty line run the essential tests on each push, and more tests with TW_NIGHTLY=1.
 images=-DTW_TESTS=essential
 programs="-DTW_TESTS=essential -DTW_BUILD=tests"
 if [ -n "${TW_NIGHTLY:-}" ]; then

@@ -7,7 +7,7 @@ namespace tickwheel::drivers {
 
 extern const tw_driver sleep, epoll, uring, timerfd, manual;
 
-// The clocks of a driver that can set the system's timers to deadlines on any of them.
+// The clocks of drivers that use the system's timers, which take deadlines on any of these.
 inline constexpr unsigned clocks_of_the_system =
     TW_CLOCK_BIT(TW_CLOCK_MONOTONIC) | TW_CLOCK_BIT(TW_CLOCK_BOOT) | TW_CLOCK_BIT(TW_CLOCK_WALL);
 

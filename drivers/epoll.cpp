@@ -96,7 +96,7 @@ int fetch(state &s, std::int64_t timeout_ns) {
     return tw_port_epoll_pwait2(s.watched.fd(), s.watched.room(), watches::batch_size, &timeout, nullptr);
 }
 
-// Fills the batch. 1 if it may have slept, 0 if not, or a negative errno.
+// Fills the batch. Returns 1 if the thread may have slept, 0 if not, or a negative errno.
 int wait_for_events(state &s, const tw_deadlines &until) {
     for (;;) {
         std::int64_t timeout_ns;

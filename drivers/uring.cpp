@@ -91,8 +91,8 @@ void ask_for_events(state &s) {
     s.asked |= 1u << for_events;
 }
 
-// If the timeout request is already in the ring, this updates its deadline. If it has just expired, the
-// update fails, and its result ends the wait early.
+// If the timeout request is already in the ring, this updates its deadline. If the timeout has just expired,
+// the update fails, and the result of the failed update ends the wait early.
 void ask_for_deadline(state &s, std::int64_t deadline) {
     const bool is_set = is_asked(s, for_deadline);
     if (is_set ? s.deadline == deadline : deadline == TW_NO_DEADLINE)
@@ -182,7 +182,7 @@ int enter(state &s, const tw_deadlines &until, bool sleeps) {
     return error;
 }
 
-// Fills the batch. 1 if it may have slept, 0 if not, or a negative errno.
+// Fills the batch. Returns 1 if the thread may have slept, 0 if not, or a negative errno.
 int wait_for_events(state &s, const tw_deadlines &until) {
     const bool sleeps = until.steady_ns != 0 && until.steady_ns > reading_of(s.clock);
     int error = enter(s, until, sleeps);
@@ -236,7 +236,8 @@ bool is_outside_of_time_namespaces() {
     struct stat found;
     if (::stat("/proc/thread-self/ns/time", &found) == 0)
         return found.st_ino == of_the_system;
-    return errno == ENOENT && ::stat("/proc/thread-self/ns", &found) == 0;  // a kernel without them
+    return errno == ENOENT &&
+           ::stat("/proc/thread-self/ns", &found) == 0;  // a kernel without time namespaces
 }
 
 // Waits once, for no time, on a ring of this thread, to find out what the kernel lacks or a sandbox forbids.

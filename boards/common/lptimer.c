@@ -1,18 +1,18 @@
 /* Ticks from a narrow counter with one compare register; lptimer.h says how to use it. One core;
  * interrupts may call tw_lptimer_now.
  *
- * The counter is never written. Each reading brings the clock from the count that it knew to the present
- * one, which works while the counter has not gone through its whole range in between. So the compare
- * register always holds a value ahead, whose interrupt reads the counter: a deadline, or one that is as far
- * ahead as is safe.
+ * The clock never writes the counter. Each reading brings the clock from the last known count to the present
+ * one, which works if the counter has not gone through its whole range in between. So the compare register
+ * always holds a value ahead, whose interrupt reads the counter: a deadline, or the furthest value that is
+ * safe.
  *
  * Invariants, with interrupts masked
- *   L1  Tick `tick` began when the counter was at `begun_at`, and it has not gone through its range since.
- *       So now = tick + (counter - begun_at) / counts_per_tick, rounded down: the clock is never ahead of
- *       the counter (P1), and what is rounded is not lost (P5).
- *   L2  The compare register holds `compare`. The counter meets it for certain, at most `longest` ticks
- *       after a tick that begun_at has been at; or it has met it, and the interrupt is pending. If that is
- *       served within the rest of the range, L1 goes on to hold. */
+ *   L1  Tick `tick` began when the counter was at `begun_at`, and the counter has not gone through its
+ *       range since. So now = tick + (counter - begun_at) / counts_per_tick, rounded down: the clock is
+ *       never ahead of the counter (P1), and later readings include the rest (P5).
+ *   L2  The compare register holds `compare`. Either the counter will certainly meet this value, at most
+ *       `longest` ticks after a past begun_at, or it has met the value and the interrupt is pending. If the
+ *       program serves that interrupt within the rest of the range, L1 continues to hold. */
 #include <tickwheel/board/lptimer.h>
 
 #include <stdbool.h>
@@ -29,7 +29,7 @@ static struct {
     uint32_t longest; /* ticks that may pass without an interrupt: at most three quarters of the range */
 } counter;
 
-/* Reads until two readings agree: one that was taken while the counter changed does not come twice. */
+/* Reads until two readings agree: a reading taken while the counter changes does not come twice. */
 static uint32_t read_count(void) {
     uint32_t before = counter.timer->read() & counter.top;
     uint32_t count = counter.timer->read() & counter.top;
@@ -73,9 +73,9 @@ static void set_latest_compare(void) {
     }
 }
 
-/* Makes an interrupt come when that many ticks more have begun, or earlier. Returns false if it may not
- * come: the caller asks again. The counter is read once more after the write, which may have been held up
- * for any time. */
+/* Makes an interrupt come when `in_ticks` more ticks have begun, or earlier. Returns false if the counter may
+ * miss the value: the caller asks again. Reads the counter again after the write, because the write may have
+ * taken any time. */
 static bool set_interrupt(uint64_t in_ticks) {
     if (in_ticks >= counter.longest)
         return true; /* L2 */
@@ -90,8 +90,8 @@ static bool set_interrupt(uint64_t in_ticks) {
     return false;
 }
 
-/* The ticks to the next interrupt; 0 if it is pending. A compare value lies at most `longest` ahead until it
- * is met, and further than that afterwards. */
+/* The ticks to the next interrupt; 0 if it is pending. A compare value lies at most `longest` ahead until the
+ * counter meets it, and further ahead afterwards. */
 static uint32_t ticks_to_interrupt(void) {
     const uint32_t ticks = distance_to(counter.compare) / counter.counts_per_tick;
     return ticks <= counter.longest ? ticks : 0u;

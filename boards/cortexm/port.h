@@ -20,7 +20,7 @@
 #error "TW_BASEPRI is a priority from 1 to 255, as BASEPRI takes it"
 #endif
 
-/* A priority whose bits the part does not have would mask nothing, and the lock would be none. */
+/* If the part had none of the priority's bits, the lock would mask nothing. */
 static inline void tw_port_lock_init(uint32_t *word) {
     const uint32_t former = tw_interrupts_mask_from(TW_BASEPRI);
     const uint32_t raised = tw_interrupts_mask_from(TW_BASEPRI);

@@ -4,13 +4,13 @@
  * The counter goes down from LOAD to 0. There the interrupt comes and the counter reads LOAD again, so
  * a period has LOAD + 1 cycles, at most 2^24. While the processor is awake each period is one tick.
  * To sleep, the clock writes the distance to the deadline into LOAD before the present tick ends.
- * The counter takes it up at the end of that tick, to the cycle, so no time is lost. A sleep
+ * The counter takes up LOAD at the end of that tick, to the cycle, so no time is lost. A sleep
  * therefore has two interrupts, at the next tick and at its deadline, or more if it is longer than
  * the longest period.
  *
- * There is one case in which the counter is restarted: an interrupt during the sleep has armed a
- * deadline inside the long period that runs. The clock then falls behind by the few cycles between
- * reading the counter and restarting it. It never runs ahead (P1).
+ * The clock restarts the counter only if an interrupt during the sleep has armed a deadline inside the
+ * running long period. The clock then falls behind by the few cycles between reading the counter and
+ * restarting it. It never runs ahead (P1).
  *
  * Invariants, with interrupts masked
  *   S1  `ends` is the tick that begins when the running period ends. If COUNTFLAG is set that
@@ -38,7 +38,8 @@
 #define VECTPENDING (0x1FFu << 12) /* ICSR: the pending interrupt of highest priority */
 #define SYSTICK (15u << 12)        /* SysTick, in VECTPENDING */
 
-/* An event in fewer cycles is waited for and not programmed: it could be past before that is done. */
+/* For an event in fewer cycles the clock does not set the counter, because the event could pass meanwhile: it
+ * busy-waits. */
 #define GUARD 128u
 
 static struct {
@@ -102,7 +103,7 @@ static uint64_t tick_at(uint32_t left) {
     return counter.ends - (left + counter.cycles_per_tick - 1u) / counter.cycles_per_tick;
 }
 
-/* Cuts the running period short: it ends at tick `at`, which is `before_end` cycles before its end,
+/* Cuts the running period short: it then ends at tick `at`, `before_end` cycles earlier than before,
  * and single ticks follow. The clock falls behind by the three instructions between the reading of
  * the counter and the restart. */
 static void cut(uint64_t at, uint32_t before_end) {
@@ -135,7 +136,7 @@ static bool set_interrupt(uint64_t deadline) {
     return true;
 }
 
-/* Lets single ticks follow while the processor is awake, also if the sleep ended before the long
+/* Lets single ticks follow while the processor is awake, even if the sleep ended before the long
  * period began. */
 static void be_awake(void) {
     if (counter.following != 1u && catch_up() >= GUARD)
@@ -164,9 +165,8 @@ uint64_t tw_systick_now(void) {
 
 void tw_systick_isr(void) { (void)tw_systick_now(); }
 
-/* True if an interrupt other than SysTick is pending. A pending SysTick is cleared, as catch_up does
- * its work; one that comes before catch_up reads the counter ends the next wait too early, and
- * nothing is lost. */
+/* True if an interrupt other than SysTick is pending. Clears a pending SysTick, because catch_up does its
+ * handler's work. A SysTick that comes before catch_up reads the counter only ends the next wait early. */
 static bool others_pending(void) {
     ICSR = PENDSTCLR;
     const uint32_t pending = ICSR & VECTPENDING;

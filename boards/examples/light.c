@@ -25,7 +25,7 @@ static struct tw_node blink_node;
 static unsigned blinks;
 static uint32_t earliest_us = UINT32_MAX, latest_us;
 
-/* Measured by a second timer, to 2 us, as one of them counts at 12.5 MHz. */
+/* Measures by the machine's second timer, in steps of 2 us, because on one machine it counts at 12.5 MHz. */
 static void measure_period(void) {
     static uint32_t last;
     const uint32_t now = stopwatch_read();
@@ -45,7 +45,7 @@ static void blink(struct tw_node *node, void *arg) {
     measure_period();
 }
 
-/* --- the button: an interrupt at each edge arms a oneshot again ----------------- */
+/* --- the button: an interrupt at each edge arms a one-shot node again ------------ */
 
 static struct tw_node quiet_node;
 static volatile int contact; /* the level of the pin, with bounces */

@@ -1,8 +1,8 @@
 /* A sensor that sleeps: it measures ten times a second, sends once a second, and sleeps on a low-power timer
- * in between, deeply if that pays. It prints how much of the time it slept, and exits with 0 if that is most
- * of it and nothing was left out.
+ * in between, deeply if that pays. It prints how much of the time it slept. It exits with 0 if it slept at
+ * least 98.5 % of the time, at least once deeply, and measured and sent as often as it should.
  *
- * The low-power timer of boards/machines/low_power.c is made of other timers, as QEMU has none. */
+ * QEMU has no low-power timer, so boards/machines/low_power.c makes one of other timers. */
 #include <tickwheel/board/hooks.h>
 #include <tickwheel/tw.h>
 
@@ -14,7 +14,7 @@ enum {
     COUNTS_PER_TICK = 32,
     TICKS_PER_SECOND = LOW_POWER_HZ / COUNTS_PER_TICK,
     SECONDS = 5,
-    DEEP_PAYS = 4 /* ticks; shorter sleeps are over before all is switched off and on again */
+    DEEP_PAYS = 4 /* ticks; a board needs about as long to switch its clocks off and on again */
 };
 
 static struct tw wheel;
@@ -42,7 +42,7 @@ static void send(struct tw_node *node, void *arg) {
     ++sent;
 }
 
-/* --- the sleep: the clock calls these around each ---------------------------------- */
+/* --- the sleep: the clock calls these hooks around each ---------------------------- */
 
 static unsigned sleeps, deep_sleeps;
 static uint32_t fell_asleep, slept;

@@ -29,7 +29,7 @@ static inline void tw_port_unlock(uint32_t *word) {
 
 #elif defined(__riscv)
 
-/* The kernel's interrupts do not nest there, and its pair for interrupts does nothing. */
+/* On RISC-V interrupts do not nest under FreeRTOS, and the kernel's pair for interrupts masks nothing. */
 #if (defined(configNUMBER_OF_CORES) && configNUMBER_OF_CORES > 1) || \
     (defined(configNUM_CORES) && configNUM_CORES > 1)
 #error "this lock masks the interrupts of one core: a kernel for more cores needs a port header of your own"
@@ -49,8 +49,8 @@ static inline void tw_port_unlock(uint32_t *word) { tw_interrupts_restore(*word)
  * cores the kernel's pair takes its spinlock as well. The word is written after masking, so it holds the
  * mask that this caller has to restore.
  *
- * The size is negative if the kernel's pair masks nothing, as its interrupts do not nest: such a kernel needs
- * a port header of your own. */
+ * The array's size is negative if the kernel's pair masks nothing, because interrupts do not nest there: such
+ * a kernel needs a port header of your own. */
 static inline void tw_port_lock(uint32_t *word) {
     (void)sizeof(char[__builtin_constant_p(taskENTER_CRITICAL_FROM_ISR()) ? -1 : 1]);
     const UBaseType_t mask = taskENTER_CRITICAL_FROM_ISR();

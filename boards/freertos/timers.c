@@ -1,7 +1,7 @@
 /* Timers on FreeRTOS and ESP-IDF; freertos/timers.h says how to use them, and above struct tw_freertos how
  * turns and starts agree on waking (T1 to T5, S1 to S3, K1 to K4).
  *
- * A tick has 32 bits and wraps, and is read and written at once. */
+ * A tick has 32 bits: it wraps, and the processor reads or writes it in one access. */
 #include <tickwheel/freertos/timers.h>
 
 #include <stdbool.h>
@@ -41,8 +41,8 @@ int tw_freertos_init(struct tw_freertos *timers) {
 
 /* --- turns ------------------------------------------------------------------------------------- */
 
-/* After T2, tw_next may name no later tick: for look-ahead, or for a node that is due at TW_NEVER, the next
- * tick. Both can wait for that. */
+/* After T2, tw_next may name `now` itself, for a node that is due at TW_NEVER, the next tick. The node can
+ * wait for that tick. */
 static void take_turn(struct tw_freertos *timers, tw_tick now) {
     timers->sleeps_until = now;                          /* T1 */
     (void)tw_advance(&timers->wheel, now, TW_UNBOUNDED); /* T2 */
@@ -52,8 +52,8 @@ static void take_turn(struct tw_freertos *timers, tw_tick now) {
         timers->sleeps_until = is_before(now, next) ? next : now + 1u; /* T4 */
 }
 
-/* The caller does T5. Ticks that come between the reading of the count here and the kernel's make that sleep
- * as much longer. */
+/* The caller does T5. Ticks between this function's last reading of the count and the kernel's make that
+ * sleep longer by as much. */
 TickType_t tw_freertos_turn(struct tw_freertos *timers) {
     timers->task = xTaskGetCurrentTaskHandle();
     take_turn(timers, xTaskGetTickCount());
@@ -111,7 +111,7 @@ void tw_freertos_wake_by_from_isr(struct tw_freertos *timers, TickType_t tick, B
 
 /* --- starts ------------------------------------------------------------------------------------ */
 
-/* 0, or what a start of this `delay` has to return. */
+/* Returns 0, or the error of a start with this `delay`. */
 static int check_start(const struct tw_freertos *timers, TickType_t delay) {
     if (timers == NULL)
         return INVALID;

@@ -23,7 +23,7 @@ __attribute__((noreturn)) void begin(void) {
     for (void (*const *init)(void) = init_begin; init != init_end; ++init)
         (*init)();
     const int status = main();
-    host_exit(status != 0 && (status & 0xff) == 0 ? 1 : status); /* the host sees 8 bits of it */
+    host_exit(status != 0 && (status & 0xff) == 0 ? 1 : status); /* the host sees 8 bits of the status */
 }
 
 void fail_image(const char *message) {

@@ -19,8 +19,8 @@ void on_alarm(void);  /* the other timer, see timer.h */
 void signal_start(void);
 void signal_raise(void);
 
-/* Cortex-M: sets the priority of the software interrupt, as a byte of the NVIC has it. The start-up code
- * has given all interrupts the least urgent one. */
+/* Cortex-M: sets the priority of the software interrupt, a byte as in the registers of the NVIC. The
+ * start-up code has given all interrupts the least urgent priority. */
 void signal_set_priority(uint32_t priority);
 
 /* Counts how often the clock has waited for an interrupt; see wait.c. */

@@ -3,17 +3,15 @@
 #
 # Adds a bare-metal image for each machine of QEMU that has the CPU of the build, and a test of each,
 # name_machine, which passes if the image ends with STATUS (default 0). The start-up code and the
-# linker script come from boards/machines; MEMORY is the folder of another memory.ld. <machine.h>
-# is that of the machine. An instruction takes 2^SHIFT ns (default 6), which the image knows as
+# linker script come from boards/machines; MEMORY is the folder of another memory.ld. Images include
+# their machine's <machine.h>. An instruction takes 2^SHIFT ns (default 6), which the image knows as
 # INSTRUCTION_NS.
 set(board_root ${CMAKE_CURRENT_LIST_DIR})
 
-if(TW_PORT STREQUAL cortexm)
-    set(board_family cortexm)
-elseif(TW_PORT STREQUAL riscv)
-    set(board_family riscv)
-else()
-    message(FATAL_ERROR "the firmware needs TW_PORT=cortexm or riscv; this is ${TW_PORT}")
+tickwheel_get_family(board_family)
+if(NOT board_family)
+    message(FATAL_ERROR "boards/machines has images for Cortex-M and RISC-V only, not for TW_PORT=${TW_PORT} on "
+        "\"${CMAKE_SYSTEM_PROCESSOR}\"; docs/PORTING.md builds the self-test for other chips")
 endif()
 
 set(machines_cortex-m0 microbit)
@@ -64,10 +62,10 @@ function(tickwheel_add_board machine)
 endfunction()
 
 # QEMU 7.2 gets time wrong while an image sleeps with sleep=off: when a timer that reloads itself, such
-# as SysTick, runs out, time jumps to its next end before the interrupt of this one is served. So
-# images use a wait of their own (boards/machines/FAMILY/wait.c), which also counts: a Cortex-M stays
-# awake; RISC-V, whose timer does not reload, uses wfi. An image whose CLOCK is tickwheel::clock
-# sleeps as programs do.
+# as SysTick, ends a period, time jumps to the end of the next period before QEMU serves the interrupt
+# of the first. So images use a wait of their own (boards/machines/FAMILY/wait.c), which also counts
+# the waits: a Cortex-M stays awake; RISC-V, whose timer does not reload, uses wfi. An image whose CLOCK
+# is built without TW_OWN_WAIT sleeps as programs do.
 if(NOT TARGET tickwheel_clock_own_wait)  # included by more than one folder
     tickwheel_add_clock(tickwheel_clock_own_wait DEFINES TW_OWN_WAIT)
     if(NOT firmware_machines)
@@ -116,7 +114,7 @@ function(tickwheel_firmware name)
             C_STANDARD 11 C_STANDARD_REQUIRED ON CXX_STANDARD 20 CXX_STANDARD_REQUIRED ON
             LINK_DEPENDS "${board_root}/firmware.ld;${memory}/memory.ld")
         set_property(GLOBAL APPEND PROPERTY TICKWHEEL_IMAGES $<TARGET_FILE:${image}>)
-        if(arg_PRINT_SIZE)  # of each region, how much is used
+        if(arg_PRINT_SIZE)  # how much of each region the image uses
             target_link_options(${image} PRIVATE LINKER:--print-memory-usage)
         endif()
         target_compile_definitions(${image} PRIVATE INSTRUCTION_NS=${instruction_ns}u)

@@ -1,5 +1,5 @@
-/* host.h - an image's channel to its host: text output and an exit status. On QEMU both use
- * semihosting, and the status becomes QEMU's own. */
+/* host.h - an image's channel to its host: text output and an exit status. On QEMU text goes through
+ * semihosting, and the status, through semihosting or RISC-V's test device, becomes QEMU's own. */
 #ifndef HOST_H
 #define HOST_H
 

@@ -3,15 +3,15 @@
 
 enum { BITS = 16, TOP = 0xFFFF, SLOWNESS = 3 };
 
-static uint32_t busy_since, is_busy; /* since which count the register takes over a value */
+static uint32_t busy_since, is_busy; /* the count at which the register began to take over a value, if any */
 
 static uint32_t count_at(uint32_t stopwatch) { return stopwatch / LOW_POWER_DIVIDER; }
 
 static uint32_t read_counter(void) { return count_at(stopwatch_read()); }
 
-/* As slow as a register in the domain of another clock: it takes over a value only after SLOWNESS counts.
- * Until then it cannot be written, and a count that passes meanwhile is not noticed until the counter has
- * gone through its range. */
+/* Imitates a register in the domain of another clock, which takes over a value only after SLOWNESS counts.
+ * Until then the register cannot be written. If the counter passes the value meanwhile, the alarm comes a
+ * whole range later. */
 static int set_compare(uint32_t count) {
     const uint32_t now = stopwatch_read();
     if (is_busy && count_at(now) - busy_since < SLOWNESS)

@@ -11,7 +11,8 @@
 extern "C" {
 #endif
 
-/* Stopwatch counts in a count of this timer, a power of 2: 24 to 49 kHz. */
+/* How many stopwatch counts make a count of this timer: a power of 2, which gives 24 to 32 kHz on the
+ * machines here. */
 #define LOW_POWER_DIVIDER \
     (STOPWATCH_HZ > 64000000u   ? 4096u \
      : STOPWATCH_HZ > 24000000u ? 1024u \

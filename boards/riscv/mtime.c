@@ -47,7 +47,7 @@ static void set_interrupt(uint64_t at) {
     timer.mtimecmp[LOW] = (uint32_t)at;
 }
 
-/* The value of mtime at which a tick begins; NEVER if it does not reach that. */
+/* The value of mtime at which a tick begins; NEVER if mtime does not reach it. */
 static uint64_t begin_of(uint64_t tick) {
     uint64_t counts_from_origin, at;
     if (__builtin_mul_overflow(tick, timer.counts_per_tick, &counts_from_origin) ||
@@ -91,7 +91,7 @@ static bool others_pending(void) {
     return (pending & enabled & ~(uintptr_t)MIE_MTIE) != 0u;
 }
 
-/* Of a sleep that begins in tick `now`. */
+/* The length of a sleep that begins in tick `now`, for tw_before_sleep. */
 static uint64_t ticks_of_sleep(uint64_t now, uint64_t deadline) {
     if (timer.ticking)
         return 1u;

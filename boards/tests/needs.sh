@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# needs.sh ROOT: succeeds if ./dev cross asks for no library or tool of tests that bare-metal boards do not
-# have: their images are tested by QEMU alone.
+# needs.sh ROOT: succeeds if ./dev cross needs no library or tool of other tests for bare-metal boards: QEMU
+# alone tests their images.
 set -euo pipefail
 cd "$1"
 of_other_tests='cmocka|gtest|googletest|spin|valgrind'
@@ -10,7 +10,7 @@ status=0
 . toolchains/packages.sh
 # shellcheck source=boards/cross.sh
 . boards/cross.sh
-need() { printf '%s\n' "$@"; } # in place of installing them
+need() { printf '%s\n' "$@"; } # instead of installing packages
 die() {
     echo "$*" >&2
     exit 1

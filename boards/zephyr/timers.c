@@ -1,8 +1,8 @@
 /* Timers on Zephyr; zephyr/timers.h says how to use them, and above struct tw_zephyr how turns and starts
  * agree on waking (T1 to T4, S1 to S3, K1 to K3).
  *
- * A tick of the kernel has 64 bits, whatever one of the wheel has, and does not wrap. It is two words on most
- * parts, so it is read and written with interrupts masked. */
+ * A tick of the kernel has 64 bits, even if a tick of the wheel has 32, and does not wrap. On most parts it
+ * is two words, so this file reads and writes it with interrupts masked. */
 #include <tickwheel/zephyr/timers.h>
 
 #include <stdbool.h>
@@ -21,8 +21,8 @@ static int64_t kernel_tick(tw_tick tick, int64_t now) {
 #endif
 }
 
-/* The last tick that a turn at `now` may sleep until: ticks of 32 bits are told apart only if they are less
- * than 2^31 after the wheel's present one, and a delay may be half of that. */
+/* The last tick that a turn at `now` may sleep until: 32-bit ticks are in order only if they are less than
+ * 2^31 after the wheel's present tick, and a delay may be half of that. */
 static int64_t longest_sleep(int64_t now) {
 #if TW_TICK_BITS == 32
     const tw_tick longest = TW_ZEPHYR_LONGEST / 2u;
@@ -51,11 +51,11 @@ static void be_awake(struct tw_zephyr *timers) {
     irq_unlock(key);
 }
 
-/* The mask covers tw_next and the writing of what it says. Otherwise a start between the two would compare
- * with TW_ZEPHYR_AWAKE, and the thread would sleep on.
+/* Interrupts stay masked from tw_next until its result is in sleeps_until. Otherwise a start between the two
+ * would compare with TW_ZEPHYR_AWAKE, and the thread would sleep on.
  *
- * After T2, tw_next may name no later tick: for look-ahead, or for a node that is due at TW_NEVER, the next
- * tick. Both can wait for that. */
+ * After T2, tw_next may name a tick that is not after `now`: for look-ahead, or for a node that is due at
+ * TW_NEVER, the next tick. Both can wait for the next tick. */
 static int64_t plan_sleep(struct tw_zephyr *timers, int64_t now) {
     int64_t end = longest_sleep(now);
     const unsigned key = irq_lock();
@@ -68,10 +68,10 @@ static int64_t plan_sleep(struct tw_zephyr *timers, int64_t now) {
     return end;
 }
 
-/* The caller does T4. An absolute timeout that has passed would end at the next tick.
+/* The caller does T4. An absolute timeout that has passed would end only at the next tick, hence K_NO_WAIT.
  *
- * If the clock has stepped back, as older kernels let it do on one core while another handles the tick's
- * interrupt, tw_advance refuses it; tw_next then names a tick that is still to come. */
+ * In older kernels the clock may step back on one core while another handles the tick's interrupt. tw_advance
+ * then refuses the earlier tick, and tw_next names a tick that is still to come. */
 k_timeout_t tw_zephyr_turn(struct tw_zephyr *timers) {
     be_awake(timers); /* T1 */
     const int64_t now = k_uptime_ticks();
@@ -99,8 +99,7 @@ static bool sleeps_beyond(struct tw_zephyr *timers, int64_t tick) {
     return result;
 }
 
-/* Not with interrupts masked: the kernel would not switch to the thread then, and neither would it when the
- * mask is lifted. */
+/* Not with interrupts masked: the kernel would not switch to the thread then, nor when the mask is lifted. */
 static void wake(struct tw_zephyr *timers) { k_sem_give(&timers->wake); }
 
 void tw_zephyr_wake_by(struct tw_zephyr *timers, tw_tick tick) {
@@ -110,7 +109,7 @@ void tw_zephyr_wake_by(struct tw_zephyr *timers, tw_tick tick) {
 
 /* --- starts ------------------------------------------------------------------------------------ */
 
-/* 0, or what a start of this `delay` has to return. */
+/* Returns 0, or the error of a start with this `delay`. */
 static int check_start(const struct tw_zephyr *timers, tw_tick delay) {
     if (timers == NULL)
         return INVALID;

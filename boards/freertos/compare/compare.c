@@ -1,8 +1,8 @@
-/* Timers of FreeRTOS and those of Tickwheel, side by side on one kernel; compare.sh builds it and says how.
+/* Compares the timers of FreeRTOS with those of Tickwheel on one kernel; compare.sh builds the images.
  *
- * Without MEASURES the image is a program with one timer of a kind, or with none, for its size. With it a
- * task counts instructions, all of them up to the call's return: also those of the tasks that it wakes, which
- * have a higher priority. The tick interrupt is off meanwhile, and the task counts ticks itself. */
+ * Without MEASURES the image is a program with one timer of a kind, or with none, for its size. With MEASURES
+ * a task counts all instructions until a call returns, including those of the tasks that the call wakes,
+ * which have a higher priority. The tick interrupt is off meanwhile, and the task passes ticks itself. */
 #include <FreeRTOS.h>
 #include <stdbool.h>
 #include <task.h>
@@ -121,7 +121,7 @@ __attribute__((noinline)) static uint32_t span(something *call) {
 
 static void nothing(void) {}
 
-/* Prints the least and the most instructions of a call; another one follows each, to undo it. */
+/* Prints the least and the most instructions of a call. `undo` follows each call. */
 static void measure(const char *what, something *call, something *undo) {
     const uint64_t per_second = (uint64_t)INSTRUCTION_NS * STOPWATCH_HZ;
     uint64_t least = UINT64_MAX, most = 0;

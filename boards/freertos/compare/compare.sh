@@ -1,7 +1,7 @@
 #!/bin/sh
 # compare.sh KERNEL [BUILD]: compares timers of FreeRTOS with those of Tickwheel, on the kernel in the folder
 # KERNEL (a checkout of FreeRTOS-Kernel) and a Cortex-M3 that QEMU emulates. Prints the bytes of flash and of RAM
-# that either adds to a program that had none, and the instructions of starts, stops and ticks.
+# that either kind of timer adds to a program without timers, and the instructions of starts, stops and ticks.
 set -eu
 case $# in
 1 | 2) ;;
@@ -37,7 +37,7 @@ mkdir -p "$build/tickwheel"
 sed -E 's/@TW_TICK_BITS@/32/; s/@TW_(RUNTIME|SMALL)_01@/0/; s/@TW_[A-Z_]+_01@/1/' \
     include/tickwheel/config.h.in >"$build/tickwheel/config.h"
 
-# compile_all NAME DEFINITIONS...: an image, of which only what is used stays.
+# compile_all NAME DEFINITIONS...: builds an image, without the functions that it does not call.
 compile_all() {
     name=$1
     shift
@@ -59,7 +59,7 @@ compile_all() {
         -T $board/firmware.ld $objects "$build/$name-wheel.o" -lgcc -o "$build/$name.elf"
 }
 
-# sizes NAME: the bytes of flash and of RAM, of which the stack is left out.
+# sizes NAME: prints the bytes of flash, and of RAM without the stack.
 sizes() {
     arm-none-eabi-size -A "$build/$1.elf" | awk '
         $1 == ".text" || $1 == ".data" { flash += $2 }

@@ -8,8 +8,8 @@
 
 volatile unsigned waits;
 
-/* QEMU takes an interrupt for pending even if BASEPRI masks it. A part does not, and would sleep on: so an
- * image that waits with such a mask has failed. */
+/* QEMU reports an interrupt as pending even if BASEPRI masks it. A real part would sleep on, so an image that
+ * waits with such a mask fails. */
 static void check_masks(void) {
 #if !defined(__ARM_ARCH_6M__) && !defined(__ARM_ARCH_8M_BASE__)
     uint32_t basepri;

@@ -20,7 +20,7 @@
 enum {
     WATCHDOG_GATE = 1 << 3,
     TIMER_GATE = 1 << 17,
-    COUNTING = 1, /* its interrupt, after some minutes, is not enabled */
+    COUNTING = 1, /* its interrupt, which comes after some minutes, stays disabled in the NVIC */
     AS_32_BITS = 0,
     ONE_SHOT = 1,
     ENABLE = 1,

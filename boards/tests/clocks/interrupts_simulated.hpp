@@ -1,5 +1,5 @@
-// The interrupts of a simulated processor and their mask, in place of cortexm/interrupts.h. Included behind
-// the simulation that it works on: its `cpu` and `pass`, and the handlers that the test defines.
+// The interrupts of a simulated processor and their mask, in place of cortexm/interrupts.h. Include this
+// after a simulation, whose `cpu`, `pass` and handlers it uses.
 #pragma once
 
 #define TICKWHEEL_CORTEXM_INTERRUPTS_H

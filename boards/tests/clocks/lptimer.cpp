@@ -1,6 +1,6 @@
 // boards/common/lptimer.c: the clock's readings and the ends of sleeps, exact to the count. Exhaustive on a
-// counter of 8 bits, over every count, every moment within it and every distance; wider counters and mixed
-// operations are random with fixed seeds.
+// counter of 8 bits, over every count, every moment (cycle) within a count and every distance; wider counters
+// and mixed operations are random with fixed seeds.
 #include "lptimer_simulated.hpp"
 
 #define TW_SLEEP_HOOKS
@@ -14,7 +14,7 @@ using simulated::COUNT;
 using simulated::count_at;
 using simulated::cpu;
 
-// Clocks start at each count of the counter; where the program is slow at each fifth, odd and even ones.
+// Clocks start at every count of the counter; in a slow build at every fifth, so at odd and even counts.
 constexpr uint64_t STEP = SLOW ? 5 : 1;
 
 // From a deadline, or another interrupt, to the return of the sleep: about 30 accesses.
@@ -42,7 +42,7 @@ uint64_t begin_of(uint64_t tick) { return simulated::cycle_of(run.begin + tick *
 uint64_t tick_of(uint64_t cycle) { return (count_at(cycle) - run.begin) / counter.counts_per_tick; }
 uint64_t longest_sleep() { return uint64_t{counter.longest} * counter.counts_per_tick; }
 
-// Compares the clock with the counter (L1), and looks whether an interrupt keeps it alive (L2).
+// Compares the clock with the counter (L1), and checks that an interrupt comes in time to keep L1 (L2).
 void look() {
     const uint64_t begun_at = run.begin + counter.tick * counter.counts_per_tick;
     const uint64_t count = count_at(cpu.cycle);
@@ -93,18 +93,18 @@ void sleep_once(uint64_t deadline) {
     const bool pending = cpu.pending || cpu.other;
     cpu.accesses = cpu.waits = cpu.writes = cpu.refusals = 0;
     tw_lptimer_sleep_until(deadline);
-    run.writes = cpu.writes;  // and not those of the interrupt that comes afterwards
+    run.writes = cpu.writes;  // without the writes of the interrupt that comes afterwards
     REQUIRE(cpu.waits <= 1);
     REQUIRE(run.writes <= 2);
     REQUIRE(tick_of(entered) < deadline || cpu.waits == 0);
-    // It does not return without having slept, unless the deadline is near or the register is busy.
+    // The call waits, unless an interrupt is pending, the deadline is near or the register is busy.
     const uint64_t near = simulated::cycle_of(count_at(cpu.cycle) + run.timer.least_ahead + 1);
     REQUIRE(pending || cpu.waits == 1 || cpu.refusals > 0 || deadline <= tick_of(near));
     tw_interrupts_restore(mask);
     now();
 }
 
-// Sleeps repeatedly until the deadline. It is never early, and late only by the way out of the sleep.
+// Sleeps repeatedly until the deadline: never ends early, and late only by the way out of the last sleep.
 void sleep_until(uint64_t deadline) {
     const uint64_t from = cpu.cycle;
     uint64_t waits = 0;
@@ -116,14 +116,15 @@ void sleep_until(uint64_t deadline) {
         REQUIRE(cpu.cycle <= begin_of(deadline) + LATEST + cpu.held_up);
     }
     REQUIRE(cpu.cycle >= begin_of(deadline));
-    // One wait for each stretch that is as long as the clock dares; a stretch begins with a tick, which may
-    // already be over where interrupts come early. And one for what came before, or for another interrupt.
+    // One wait for each stretch of the longest sleep. A stretch counts from the start of a tick, and that
+    // tick may be over already if interrupts come early. More waits for an interrupt set earlier, or for
+    // another one.
     const uint64_t stretch = longest_sleep() - counter.counts_per_tick;
     REQUIRE(waits <= 3 + others + (cpu.cycle - from) / COUNT / stretch);
     look();
 }
 
-// Runs to a moment within a count, and a moment means a cycle.
+// Runs to this cycle, unless it has passed.
 void run_to(uint64_t cycle) {
     if (cycle > cpu.cycle)
         simulated::run(cycle - cpu.cycle);
@@ -174,7 +175,7 @@ TEST(sleeps_from_every_moment_over_every_distance_end_in_time) {
             }
 }
 
-// A deadline that has just not passed, at each distance in cycles and not in ticks.
+// Deadlines that have just not passed, at each distance in cycles instead of ticks.
 TEST(sleeps_that_begin_just_before_their_deadline_are_not_missed) {
     for (const setting &s : narrow)
         for (uint64_t first = 0; first < 256; first += STEP) {
@@ -183,7 +184,7 @@ TEST(sleeps_that_begin_just_before_their_deadline_are_not_missed) {
                 const uint64_t deadline = tick_of(cpu.cycle) + 3 + 9 / s.counts_per_tick;
                 run_to(begin_of(deadline) - before);
                 sleep_once(deadline);
-                // Nothing is written that would have to be taken back.
+                // The clock writes no value that it would have to take back.
                 REQUIRE(before > (run.timer.least_ahead - 1) * COUNT || run.writes == 0);
                 sleep_until(deadline);
             }
@@ -209,8 +210,8 @@ TEST(the_counter_may_wrap_while_interrupts_are_masked) {
         }
 }
 
-// Each access is delayed in turn, by up to a quarter of the counter's range: as by a debugger, an NMI or a
-// bus.
+// Delays each access in turn by less than a quarter of the counter's range, as a debugger, an NMI or a bus
+// may.
 TEST(a_write_that_is_held_up_does_not_miss_its_deadline) {
     for (const setting &s : narrow)
         for (uint64_t first = 0; first < 256; first += 16 * STEP) {
@@ -278,7 +279,7 @@ TEST(operations_of_all_kinds_on_counters_of_all_widths) {
     }
 }
 
-// Each write keeps a slow register busy for a while. One out of reach is not written.
+// Each write keeps a slow register busy for a while. The clock does not write a deadline out of reach.
 TEST(a_deadline_is_written_once_however_often_the_sleep_is_interrupted) {
     for (const setting &s : wide) {
         start(s, 5, 1);
@@ -327,7 +328,7 @@ TEST(bad_settings_are_refused) {
         bad.least_ahead = least;
         refuses(bad, 1);
     }
-    now();  // and nothing has changed
+    now();  // the clock has not changed
     look();
     assert_int_equal(tw_lptimer_start(&good, 0x3FFF), 0);
 }
@@ -349,7 +350,7 @@ void tw_after_sleep() {
 
 static void serve_timer() { tw_lptimer_isr(); }
 
-// Another interrupt, which reads the clock. What it interrupts is held up.
+// The other interrupt reads the clock, and holds up the code that it interrupts.
 static void serve_other() {
     const uint64_t begin = cpu.cycle;
     simulated::pass(below(20));

@@ -1,5 +1,5 @@
-// Simulates a low-power timer beside a CPU, cycle by cycle: a counter that is read while it changes, a
-// compare register that a slow clock takes over, and what delays the CPU.
+// Simulates a low-power timer and a CPU, cycle by cycle: a counter that the CPU may read while it changes, a
+// compare register that a slow clock takes over, and delays of the CPU.
 #ifndef TICKWHEEL_TESTS_LPTIMER_SIMULATED_HPP
 #define TICKWHEEL_TESTS_LPTIMER_SIMULATED_HPP
 
@@ -26,11 +26,12 @@ struct state {
     uint32_t unsettled;  // the latest reading that was taken too soon
     uint32_t above;      // the bits above the counter's in the latest reading
 
-    // The value that the counter is compared with, and the one that was written, which becomes it at a count.
+    // The value that the counter is compared with, and the written one, which is active from taken_over_at
+    // on.
     uint32_t active, written;
     uint64_t taken_over_at;
-    uint32_t slowness;  // counts until a value that was written is active, at most
-    uint32_t early;     // the interrupt comes this many counts before the value is met
+    uint32_t slowness;  // counts until a written value is active, at most
+    uint32_t early;     // the interrupt comes this many counts before the counter meets the value
 
     bool pending, masked, serving;
     bool other;  // another interrupt is pending, since other_at
@@ -51,13 +52,13 @@ static uint64_t range() { return uint64_t{1} << cpu.bits; }
 static uint64_t count_at(uint64_t cycle) { return cpu.first + cycle / COUNT; }
 static uint64_t cycle_of(uint64_t count) { return (count - cpu.first) * COUNT; }
 
-// Returns the first count after this one at which the interrupt for a compare value comes.
+// Returns the first count after `count` at which the interrupt for a compare value comes.
 static uint64_t match_after(uint64_t count, uint32_t value) {
     const uint64_t ahead = (value - cpu.early - count) & (range() - 1);
     return count + (ahead == 0 ? range() : ahead);
 }
 
-// Returns the count of the next interrupt, whatever the register is about to take over.
+// Returns the count of the next interrupt, for the value that the register is about to take over, if any.
 static uint64_t next_match() {
     const uint64_t count = count_at(cpu.cycle);
     return cpu.taken_over_at > count ? match_after(cpu.taken_over_at - 1, cpu.written)
@@ -107,8 +108,8 @@ static void access() {
     }
 }
 
-// In the first cycle of a count its bits have not settled. The same wrong value does not come twice. The bits
-// above the counter's are others each time.
+// In the first cycle of a count its bits have not settled: the value is wrong, and differs from the last
+// wrong one. The bits above the counter's width change each time.
 static uint32_t shown() {
     const uint32_t bits = static_cast<uint32_t>(range() - 1);
     if (cpu.cycle % COUNT == 0)

@@ -34,7 +34,7 @@ struct {
 uint64_t begin_of(uint64_t tick) { return run.begin + run.lag + tick * counter.cycles_per_tick; }
 uint64_t tick_of(uint64_t cycle) { return (cycle - run.begin - run.lag) / counter.cycles_per_tick; }
 
-// Compares the driver with the counter: it lags by what its restarts cost, and no more.
+// Compares the clock with the counter: the clock lags by the cost of its restarts, and no more.
 void look_at_lag() {
     const bool loading = cpu.value == 0 && !cpu.countflag;
     const uint64_t end = cpu.cycle + (loading ? cpu.load + 1U : cpu.value);
@@ -42,7 +42,7 @@ void look_at_lag() {
     run.lag = cpu.lost;
     REQUIRE(end == begin_of(tick));
     REQUIRE(cpu.load + 1 == counter.following * counter.cycles_per_tick);
-    // Awake, a period is a tick, except for one that was too close to its end to be changed.
+    // While the processor is awake a period is a tick, unless it was too close to its end to be changed.
     REQUIRE(counter.following == 1 || cpu.value < GUARD || cpu.countflag);
 }
 
@@ -85,8 +85,7 @@ void sleep_until(uint64_t deadline) {
 
     look_at_lag();
     REQUIRE(cpu.restarts <= (may_cut ? 1U : 0U) + (may_miss ? 1U : 0U));
-    // A cut takes a write of LOAD and one of VALUE. For a missed end, the driver reads once in
-    // between.
+    // A cut takes a write of LOAD and one of VALUE. For a missed end, the clock reads once in between.
     REQUIRE(cpu.lost_most <= (may_miss ? 3 : 2) * simulated::COST + cpu.held_up);
     REQUIRE(cpu.other || counter.ticking || tick_of(cpu.cycle) >= deadline);
     uint64_t due = std::max(entered, deadline == UINT64_MAX ? entered : begin_of(deadline));
@@ -100,7 +99,7 @@ void sleep_until(uint64_t deadline) {
     now();
 }
 
-// Runs to this many cycles from the start of a tick, unless that has passed.
+// Runs to the cycle at this offset from the start of a tick, unless it has passed.
 void run_to(uint64_t tick, int64_t offset) {
     const uint64_t to = begin_of(tick) + static_cast<uint64_t>(offset);
     if (to > cpu.cycle)
@@ -143,7 +142,7 @@ TEST(now_is_exact_in_interrupts_that_cut_into_it_anywhere) {
         for (int64_t offset = -40; offset <= 40; ++offset) {
             run_to(run.last + 2, offset);
             now();
-            sleep_until(run.last + 4);  // a long period is one at first, also here
+            sleep_until(run.last + 4);  // long enough for a long period
             now();
         }
         assert_int_equal(run.lag, 0);
@@ -228,8 +227,7 @@ TEST(sleeps_of_all_kinds_under_interrupts_and_hold_ups) {
 
 static void serve_timer() { tw_systick_isr(); }
 
-// Another interrupt, which reads the clock. It takes long, but less than the tick's interrupt can
-// wait.
+// The other interrupt reads the clock. It takes long, but less time than the tick's interrupt can wait.
 static void serve_other() {
     simulated::pass(below(run.longest_service));
     now();

@@ -28,8 +28,8 @@ struct state {
     uint64_t other_at;
     bool nagging;  // another interrupt comes wherever it can
 
-    // A coming access is delayed. More than HELD_UP is allowed only where the driver is prepared
-    // for it: from its last read of the counter to its last check whether a period ended.
+    // Delays a coming access. A delay of more than HELD_UP comes only where the clock is prepared for
+    // it: from its last read of the counter to its last check whether a period ended.
     uint32_t hold_after, hold_for;
     bool wrote;
 

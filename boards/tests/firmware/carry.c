@@ -20,8 +20,8 @@ static uint64_t counts(void) {
 
 void on_tick(void) { clock_isr(); }
 
-/* Sets mtime this many counts before a carry. Writes the high half first, so that no carry
- * happens in between. */
+/* Sets mtime to `before` counts before a carry, and starts the clock. Clears the low half first, so
+ * that no carry happens between the writes. */
 static uint64_t start_before_carry(uint32_t high, uint32_t before, enum tw_mtime_mode mode) {
     MTIME[0] = 0;
     MTIME[1] = high;
@@ -69,7 +69,7 @@ static void deadlines_beyond_the_end_of_time_are_none(void) {
     for (unsigned i = 0; i < sizeof deadlines / sizeof *deadlines; ++i) {
         const uint64_t start = start_before_carry(9, SPAN, TW_TICKLESS);
         const uint32_t mask = tw_interrupts_mask();
-        signal_raise(); /* otherwise it would sleep */
+        signal_raise(); /* otherwise the clock would sleep */
         clock_sleep_until(deadlines[i]);
         const volatile uint32_t *const compare = (volatile uint32_t *)CLINT_MTIMECMP;
         EXPECT(compare[0] == UINT32_MAX && compare[1] == UINT32_MAX);

@@ -144,7 +144,7 @@ static void sleeps_that_end_soon_leave_no_trace(void) {
     expect_steady(first, lag());
 }
 
-/* The clock is read while its interrupt is masked, and inside an interrupt. */
+/* Reads the clock while its interrupt is masked, and inside an interrupt. */
 static void tells_the_time_before_its_interrupt_was_served(void) {
     measure(1);
     for (unsigned i = 0; i < 300; ++i) {

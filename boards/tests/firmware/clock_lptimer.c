@@ -1,6 +1,6 @@
 /* The clock on a low-power timer, checked against the stopwatch, which counts in finer steps, and against the
- * machine's other clock, which also disturbs it. ../clocks/lptimer.cpp tests on a simulated counter what
- * depends on the exact count. */
+ * machine's other clock, whose interrupts also disturb the sleeps. ../clocks/lptimer.cpp tests on a simulated
+ * counter all that depends on the exact count. */
 #include <low_power.h>
 
 #include "expect.h"
@@ -24,7 +24,8 @@ static uint64_t tick_now(void) { return (watched() - begin) / PER_TICK; }
 
 static uint64_t begin_of_count(uint64_t watch) { return watch / LOW_POWER_DIVIDER * LOW_POWER_DIVIDER; }
 
-/* Learns from the start of tick 1 when tick 0 began: with the count in which the clock was started. */
+/* Starts the clock, and derives `begin` from the start of tick 1: tick 0 began with the count in which the
+ * clock was started. */
 static void start(void) {
     const uint64_t before = watched();
     EXPECT(tw_lptimer_start(&low_power_timer, COUNTS_PER_TICK) == 0);
@@ -121,6 +122,6 @@ int main(void) {
     keeps_deadlines();
     the_counter_wraps_while_interrupts_are_masked();
     pending_interrupts_end_a_sleep();
-    other_interrupts_end_sleeps_and_change_no_deadline(); /* the last: that clock does not stop */
+    other_interrupts_end_sleeps_and_change_no_deadline(); /* the last: the other clock does not stop */
     return 0;
 }

@@ -1,4 +1,4 @@
-/* The hooks around sleeps: called once for each, in turn, with how long it is going to last. */
+/* The hooks around sleeps: the clock calls both once for each sleep, in turn, and announces its length. */
 #include <tickwheel/board/hooks.h>
 
 #include "expect.h"
@@ -90,7 +90,8 @@ static void ticking_announces_one_tick(void) {
     }
 }
 
-/* The interrupt is pending when the sleep begins, so the sleep ends at once; it is served afterwards. */
+/* A hook raises an interrupt, which is served only after the call. If the hook before the sleep raises it,
+ * the sleep ends at once. */
 static void interrupts_are_masked_in_hooks(void) {
     measure(1);
     signal_start();

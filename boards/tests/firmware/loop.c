@@ -61,7 +61,7 @@ static void turn(void (*between)(void)) {
 static void arming_between_question_and_sleep_is_served(void) {
     begin();
     for (unsigned i = 1; i <= 200; ++i) {
-        turn(signal_raise); /* nothing is armed, so it would sleep forever otherwise */
+        turn(signal_raise); /* nothing else is armed: without this arming the loop would sleep forever */
         EXPECT(signalled == i);
         EXPECT(clock_now() <= armed_for);
         while (fired < i)

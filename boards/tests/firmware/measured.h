@@ -17,14 +17,14 @@ enum { TICKS_PER_SECOND = 10000 };
 #define MOST_WAITS(ticks) 1u /* mtime's deadlines have no limit */
 #else
 /* One wait to the end of the tick, then one for each stretch that 24 bits can count; and one that ends at
- * once if a tick ends between two steps before the sleep, as in 2 to 4 of 100 phases of the counter. */
+ * once if a tick ends while the clock prepares the sleep, as in 2 to 4 of 100 phases of the counter. */
 #define MOST_WAITS(ticks) (3u + (ticks) / ((1u << 24) / CLOCK_PER_TICK))
 #endif
 
 /* Starts both, the stopwatch some instructions before the clock. */
 void measure(int tickless);
 
-/* Returns the stopwatch's counts since then. Read it before it wraps. */
+/* Returns the stopwatch's counts since `measure`. Call it again before the stopwatch wraps. */
 uint64_t watched(void);
 
 /* Returns by how much the clock lags behind the stopwatch when a tick begins, in stopwatch

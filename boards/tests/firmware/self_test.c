@@ -2,9 +2,9 @@
  * behave as the library expects. It prints a line for each check, and ends with 0 if all pass.
  *
  * Needs host_print, the clock, a software interrupt (board.h) and a second timer (timer.h).
- * The build chooses the port with TW_PORT_HEADER. If the port's lock masks by BASEPRI, TW_BASEPRI has to
- * be its priority, and the start-up code gives all interrupts that call the library this priority or a
- * less urgent one. */
+ * The build chooses the port with TW_PORT_HEADER. If the port's lock masks by BASEPRI, TW_BASEPRI must be its
+ * priority, and the start-up code must give all interrupts that call the library this priority or a less
+ * urgent one. */
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -36,7 +36,7 @@ static void ask(const char *what, bool (*is_so)(void)) {
     all_is_well = all_is_well && passes;
 }
 
-/* ---- The lock. An interrupt that is raised while it is held comes after its release. */
+/* ---- The lock. An interrupt that is raised while the lock is held comes after the release. */
 
 static bool serves_signals(void) {
     const unsigned before = signals;
@@ -87,10 +87,10 @@ static bool locks_nest(void) {
 
 #ifdef TW_BASEPRI
 
-/* ---- A lock of BASEPRI. The software interrupt has the most urgent priority that the lock has to keep
- * out: each of these gives it another one for a while. */
+/* ---- A lock by BASEPRI. The software interrupt has the most urgent priority that the lock must keep out;
+ * some of these checks give the interrupt another priority for a while. */
 
-/* The most urgent priority but one, as far as this part can tell priorities apart. */
+/* The next priority more urgent than TW_BASEPRI that this part can tell apart. */
 static uint32_t next_more_urgent(void) {
     const uint32_t former = tw_interrupts_mask_from(0xFF);
     const uint32_t bits = tw_interrupts_mask_from(0xFF); /* those that the part has */
@@ -109,7 +109,7 @@ static bool lock_leaves_more_urgent_interrupts_running(void) {
     return served_inside;
 }
 
-/* The program masks from this priority on, takes the lock and gives it back. */
+/* True if interrupts of `priority`, which the program has masked, stay masked in the lock and after it. */
 static bool stays_masked(uint32_t priority) {
     uint32_t word;
     tw_port_lock_init(&word);
@@ -126,7 +126,7 @@ static bool stays_masked(uint32_t priority) {
 
 static bool lock_restores_basepri(void) { return stays_masked(TW_BASEPRI); }
 
-/* Where the most urgent priority follows next, there is no mask that the lock could lower. */
+/* BASEPRI cannot mask priority 0: if that comes next, there is no mask that the lock could lower. */
 static bool lock_never_lowers_basepri(void) {
     const uint32_t priority = next_more_urgent();
     return priority == 0 || stays_masked(priority);
@@ -167,7 +167,7 @@ static void sleep_until(uint64_t tick) {
     }
 }
 
-/* By another timer, 50 ticks are not too short, and less than a tick too long. */
+/* By another timer, 50 ticks are less than a tick too short or too long. */
 static bool ticks_are_as_long_as_they_should_be(void) {
     sleep_until(clock_now() + 1);
     const uint32_t begin = stopwatch_read();

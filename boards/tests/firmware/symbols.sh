@@ -1,7 +1,6 @@
 #!/bin/sh
-# symbols.sh NM IMAGE...: succeeds if no image contains symbols that small parts lack or that
-# need a
-# C or C++ library: atomics that are calls, a heap, guards of static variables, unwinding.
+# symbols.sh NM IMAGE...: succeeds if no image contains symbols that small parts lack or that need a C or C++
+# library: atomics that are calls, a heap, guards of static variables, unwinding.
 nm=$1
 shift
 [ $# -gt 0 ] || exit 2

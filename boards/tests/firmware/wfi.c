@@ -1,7 +1,7 @@
 /* The clock with the real sleep instruction, as in programs. The other images use a wait of
- * their own, without wfi on a Cortex-M, because QEMU's clock falls behind with it, see
- * boards/machines/firmware.cmake. Tests only what holds however much time passes: never early,
- * and an interrupt ends the sleep. */
+ * their own, without wfi on a Cortex-M, because with wfi QEMU loses ticks, see
+ * boards/machines/firmware.cmake. Tests only what holds however much time passes: sleeps are never
+ * early, and an interrupt ends a sleep. */
 #include "expect.h"
 #include "measured.h"
 

@@ -2,8 +2,8 @@
  * is woken, and how it sleeps. Races are in races.c. */
 #include "script.h"
 
-/* At an ordinary tick; where ticks of 32 bits wrap, and a timer may be due at the value of TW_NEVER; and
- * where they would turn negative. */
+/* Plays the test from an ordinary tick; from where 32-bit ticks wrap, and a timer may be due at the value of
+ * TW_NEVER; and from where they would turn negative if they had a sign. */
 static void play(void (*hook)(void), void (*of_test)(void)) {
     static const int64_t begins[] = {1000, (int64_t)UINT32_MAX - 6, (int64_t)INT32_MAX - 6};
     for (size_t i = 0; i < COUNT_OF(begins); ++i)
@@ -127,7 +127,7 @@ static void callbacks(void) {
 }
 TEST(a_start_in_a_callback_wakes_nobody) { play_deferred(callbacks); }
 
-/* A start is compared with the turn's own tick, not with the tick at which the thread meant to wake. */
+/* The adapter compares a start with the tick of the turn, not with the tick of the planned wake-up. */
 static void start_later_from_callback(void) { EXPECT(start_other(20) == 0); }
 static void callbacks_after_a_wake_up(void) {
     on_node = start_later_from_callback;
@@ -214,7 +214,7 @@ TEST(p04_the_longest_delay_fires_on_its_tick) {
     play_from((int64_t)UINT32_MAX - 5, 3 * (int64_t)(LONGEST_DELAY / 2), NULL, longest);
 }
 
-/* Ticks of 32 bits wrap between the rounds, and the wheel's last turn would be long ago. */
+/* 32-bit ticks wrap between the rounds: the thread must advance the wheel in between. */
 static void long_idle(void) {
     const unsigned before = asked.sleeps;
     for (unsigned round = 0; round < 5; ++round) {
@@ -237,7 +237,7 @@ static void on_last_tick(void) {
     EXPECT(start((tw_tick)((int64_t)UINT32_MAX - present() - 1)) == 0);
     pass(30);
     EXPECT(fires == 1 && begin + fired[0].after == UINT32_MAX);
-    EXPECT(asked.sleeps - before <= 3); /* tw_next names the tick before, with nothing to do */
+    EXPECT(asked.sleeps - before <= 3); /* tw_next may also name the tick before, which fires nothing */
 }
 TEST(p04_a_timer_fires_on_the_last_tick_before_ticks_wrap) {
     is_deferred = true;

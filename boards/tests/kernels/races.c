@@ -1,13 +1,13 @@
 /* Starts and stops by a thread and an interrupt against the turns of the timers' thread, or of the tick
- * interrupt, at each place where these can meet: nothing fires early, more than once, never, or later than it
- * was held up. */
+ * interrupt, at each place where these can meet: each timer fires once, never early, and late only by as much
+ * as the scene holds it up. */
 #include "adapter.h"
 #include "simulation.h"
 #include "support/environment.h"
 #include "support/sanitized.h"
 #include "support/test.h"
 
-/* Unusual moments in a run; at night two, where it begins at an ordinary tick. */
+/* Changes of threads, or ticks, in a run that begins at an ordinary tick: two at night, otherwise one. */
 static unsigned changes(void) { return is_nightly() && !SLOW ? 2 : 1; }
 
 enum { LENGTH = 13, REST = 7, TICKS = 2 };                           /* of a scene */
@@ -15,7 +15,7 @@ enum { FAR = 6, SOONER = 1, DELAY = 2, LATER = 5, MOST_FIRES = 20 }; /* of timer
 
 struct timer {
     struct tw_node node;
-    int64_t period;           /* 0: oneshot */
+    int64_t period;           /* 0: one-shot */
     int64_t earliest, latest; /* of the deadline: from the ticks before and after the start */
     unsigned calls, open;     /* starts that have begun; of these, those that have not returned */
     unsigned starts;          /* that have returned */
@@ -49,8 +49,8 @@ static void set_timer(struct timer *timer) {
 
 /* --- what threads and interrupts do ------------------------------------------------------------ */
 
-/* A call to start a timer, which will fire at some tick in [earliest, latest]: this one, if the call was
- * alone and no fire of an earlier one is on its way; else whatever one of them says. */
+/* A call that starts a timer. If no other call of the timer overlaps, and no earlier start has still to fire,
+ * the timer's [earliest, latest] is that of this call; otherwise it covers all of these calls. */
 struct call {
     struct timer *timer;
     int64_t delay, earliest;
@@ -190,8 +190,9 @@ static void set(void) {
 
 static void hook(void) { tw_kernel_tick(&timers); }
 
-/* In the thread, and in the tick interrupt if there is a hook. From ticks of which, with 32 bits, some wrap:
- * to 0, to a negative number, and to TW_NEVER as the tick that `far` is due at. */
+/* Explores a scene with callbacks in the thread and, if there is a hook, in the tick interrupt. Begins at an
+ * ordinary tick; where 32-bit ticks wrap; where they turn negative if they have a sign; and where `far` is
+ * due at the value of TW_NEVER. */
 static void try_all(unsigned most, void (*one)(void), void (*another)(void), void (*check)(void)) {
     static const int64_t begins[] = {1000, (int64_t)UINT32_MAX - 3, (int64_t)INT32_MAX - 2,
                                      (int64_t)UINT32_MAX - FAR - 1};

@@ -1,5 +1,5 @@
-/* Timers on a kernel, call by call: a thread of the test's, which begins when the timers' thread sleeps. The
- * test names what has to happen by the ticks since the beginning. */
+/* script.h - timers on a kernel, call by call: a thread of the test runs a script, which begins when the
+ * timers' thread sleeps. The test counts ticks since that beginning. */
 #ifndef TICKWHEEL_TESTS_KERNELS_SCRIPT_H
 #define TICKWHEEL_TESTS_KERNELS_SCRIPT_H
 
@@ -30,7 +30,7 @@ static void on_fire(struct tw_node *which, void *arg) {
         more();
 }
 
-/* What callbacks do besides. */
+/* What the nodes' callbacks do after recording the fire; null: nothing. */
 static void (*on_node)(void), (*on_other)(void);
 
 static void (*script)(void);

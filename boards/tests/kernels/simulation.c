@@ -39,11 +39,11 @@ void set_present(int64_t to) { now = to; }
 
 static struct {
     unsigned char taken[CHOICES], possible[CHOICES];
-    unsigned known; /* those of this run that are laid down */
-    unsigned made;
+    unsigned known; /* how many choices of this run are laid down */
+    unsigned made;  /* how many it has made so far */
 } choices;
 
-/* One of `possible`: at first 0, in later runs of the same beginning the others. */
+/* Returns a number below `possible`: at first 0, in later runs with the same beginning the others. */
 static unsigned choose(unsigned possible) {
     if (possible < 2 || scene->changes == 0)
         return 0;
@@ -110,7 +110,7 @@ static unsigned others(unsigned *list, bool with_those_to_come) {
     return count;
 }
 
-/* Gives the processor away: to one that must run, else to the idle thread. */
+/* Gives the processor to a runnable thread, else to the idle thread. */
 static void hand_on(void) {
     unsigned list[THREADS];
     const unsigned count = others(list, false);
@@ -216,7 +216,7 @@ void unmask(unsigned was) {
 
 /* --- the idle thread --------------------------------------------------------------------------- */
 
-/* Lets a tick pass; or, if nothing can come before, all until a thread wakes. */
+/* Lets a tick pass; or, if nothing can come before, all ticks until a thread wakes. */
 static void pass_time(bool may_leap) {
     int64_t leap = scene->begin + scene->length - now;
     for (unsigned i = IDLE + 1; i < THREADS; ++i)
@@ -227,7 +227,7 @@ static void pass_time(bool may_leap) {
     tick();
 }
 
-/* Whatever can run goes first. Everything else may come at any tick. */
+/* Runnable threads go first. Spawned threads may begin at any tick. */
 static void idle(void) {
     for (;;) {
         unsigned list[THREADS];
@@ -251,7 +251,7 @@ static void run(void) {
     choices.made = 0;
     now = scene->begin;
     ticks_left = scene->ticks;
-    changes_left = 0; /* while it is set */
+    changes_left = 0; /* during `set` */
     running = IDLE;
     masks = 0;
     memset(&asked, 0, sizeof asked);

@@ -1,5 +1,5 @@
-/* tickwheel/board/deadline.h - from the ticks of a wheel to those of a clock, which have 64 bits: for wheels
- * with TW_ENGINE=tree32, whose ticks wrap, and for those that began at another tick than 0.
+/* tickwheel/board/deadline.h - converts the next tick of a wheel to a tick of the clock, which has 64 bits:
+ * for wheels with TW_ENGINE=tree32, whose ticks wrap, and for wheels that began at a tick other than 0.
  *
  *     const uint64_t now = tw_systick_now();
  *     tw_advance(&wheel, (tw_tick)now, TW_UNBOUNDED);
@@ -17,8 +17,8 @@ extern "C" {
 
 /* Returns the clock's tick to sleep until. `now` is a tick of the clock, `here` the wheel's at the same time,
  * and `next` the answer of tw_next. Returns `now` if `next` is not ahead, and UINT64_MAX, no deadline, if
- * `next` is TW_NEVER. With TW_ENGINE=tree32 it is never more than 2^30 ticks ahead, also if nothing is
- * pending: a wheel whose ticks wrap must be advanced before they lose their order. */
+ * `next` is TW_NEVER. With TW_ENGINE=tree32 the result is never more than 2^30 ticks ahead, even if nothing
+ * is pending: a wheel whose ticks wrap must be advanced before the ticks lose their order. */
 static inline uint64_t tw_clock_deadline(uint64_t now, tw_tick here, tw_tick next) {
     const tw_tick longest = TW_NEVER / 4 + 1;
     const tw_tick ahead = next == TW_NEVER ? longest : next - here;

@@ -7,12 +7,13 @@
  *     }
  *     void tw_after_sleep(void) { SCB->SCR &= ~SCB_SCR_SLEEPDEEP_Msk; }
  *
- * A program that has them defines TW_SLEEP_HOOKS for the clock and for itself; in CMake it makes a clock of
- * its own, tickwheel_add_clock(my_clock SLEEP_HOOKS ON). Without that there are none, and they cost nothing.
+ * A program with hooks defines TW_SLEEP_HOOKS for the clock and for itself; in CMake it makes a clock of its
+ * own, tickwheel_add_clock(my_clock SLEEP_HOOKS ON). Without TW_SLEEP_HOOKS the clock calls no hooks, and
+ * they cost nothing.
  *
- * A sleep that is longer than a clock's counter can count is made of several, each with its hooks. Hooks
- * run with all interrupts masked and leave them so; every interrupt waits for them. They may read the
- * clock, and they call nothing else of the library. */
+ * A sleep that is longer than a clock's counter can count consists of several sleeps, each with its hooks.
+ * Hooks run with all interrupts masked and must leave them masked; every interrupt waits for the hooks. They
+ * may read the clock, and must call nothing else of the library. */
 #ifndef TICKWHEEL_BOARD_HOOKS_H
 #define TICKWHEEL_BOARD_HOOKS_H
 
@@ -24,12 +25,12 @@ extern "C" {
 
 #ifdef TW_SLEEP_HOOKS
 
-/* Called before a sleep, which the clock ends when `ticks` more ticks have begun: after more than
- * `ticks` - 1 of them. With 0 its interrupt is pending, with UINT64_MAX the clock does not end it. Another
- * interrupt may end it at any time. */
+/* Called before a sleep. The clock ends the sleep when `ticks` more ticks have begun, so after more than
+ * `ticks` - 1 ticks. If `ticks` is 0, the clock's interrupt is already pending; if it is UINT64_MAX, the
+ * clock does not end the sleep. Another interrupt may end the sleep at any time. */
 void tw_before_sleep(uint64_t ticks);
 
-/* Called after a sleep, before the interrupt that has ended it is served. */
+/* Called after a sleep, before the processor serves the interrupt that has ended it. */
 void tw_after_sleep(void);
 
 #else

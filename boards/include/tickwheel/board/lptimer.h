@@ -1,7 +1,7 @@
 /* tickwheel/board/lptimer.h - a clock on a low-power timer (RTC, LPTIM): the present tick, and sleep.
  *
- * It takes a counter that runs on in deep sleep, mostly at 32768 Hz, and a register that the counter is
- * compared with. The board says how they are read and set:
+ * The clock needs a counter that runs on in deep sleep, usually at 32768 Hz, and a compare register. The
+ * board supplies a function that reads the counter, and one that sets the register:
  *
  *     static uint32_t read_counter(void) { return RTC->COUNTER; }
  *     static int set_compare(uint32_t count) { RTC->COMPARE = count; return 1; }
@@ -23,15 +23,16 @@
  *         tw_lptimer_isr();
  *     }
  *
- * Why interrupts are masked from tw_next to the sleep, how interrupts arm, and what 32-bit ticks need, is
- * told in cortexm/systick.h. How deep a sleep is, the program decides, see board/hooks.h.
+ * cortexm/systick.h says why interrupts are masked from tw_next to the sleep, how interrupts arm, and what
+ * 32-bit ticks need. The program chooses the depth of each sleep, see board/hooks.h.
  *
- * Ticks are 64 bits wide and count from 0 at the start. The counter is never written, so the clock does
- * not drift, and it is never ahead of the counter. The counter may wrap at any time: also while the program
- * is awake, the clock has an interrupt after three quarters of the counter's range at the latest. That
- * interrupt must not be delayed for the last quarter, which is 0.5 s for 16 bits at 32768 Hz. So each time
- * that the clock ends a sleep it writes the register twice, for this interrupt and then for the next sleep:
- * where the register is slow, the loop goes round until it takes the second value.
+ * Ticks are 64 bits wide and count from 0 at the start. The clock never writes the counter, so it does not
+ * drift and is never ahead of the counter. The counter may wrap at any time: even while the program is awake,
+ * the clock has an interrupt after three quarters of the counter's range at the latest. The program must not
+ * delay that interrupt for the last quarter, which is 0.5 s for 16 bits at 32768 Hz. So each time that the
+ * clock ends a sleep it writes the register twice, for this interrupt and then for the next sleep: if the
+ * register is slow, tw_lptimer_sleep_until returns at once, and the loop calls it again, until the register
+ * takes the second value.
  *
  * tw_lptimer_now may be called from anywhere except NMI and HardFault, tw_lptimer_isr from the timer's
  * handler alone, and the other functions from main. */
@@ -46,32 +47,31 @@
 extern "C" {
 #endif
 
-/* A counter that goes up by 1 from 0 to 2^bits - 1, and on from 0, and its compare register. The functions
- * are called with all interrupts masked. */
+/* A counter that goes up by 1 from 0 to 2^bits - 1, and on from 0, and its compare register. The clock calls
+ * the functions with all interrupts masked. */
 struct tw_lptimer {
     /* Width of the counter and of the compare register: 8 to 32. */
     uint32_t bits;
 
-    /* How far ahead of the counter, in counts, a compare value has to be when set_compare has returned, for
-     * the counter to meet it for certain: 1 to an eighth of the range. For a register that is taken over
-     * by a slower clock that is 2 or 3; if the interrupt may come some counts early, as many more. */
+    /* How many counts a compare value must be ahead of the counter when set_compare returns, so that the
+     * counter certainly meets it: 1 to an eighth of the range. A register that a slower clock takes over
+     * needs 2 or 3. If the interrupt may come some counts early, add those counts. */
     uint32_t least_ahead;
 
-    /* Returns the counter; bits above its width do not matter. It may be called just when the counter
-     * changes, and then return anything: the clock reads until two readings agree. The processor must be
-     * able to read twice within a count. */
+    /* Returns the counter; bits above its width do not matter. If the counter changes just then, any result
+     * will do: the clock reads until two readings agree. The processor must be able to read twice within a
+     * count. */
     uint32_t (*read)(void);
 
     /* Makes the interrupt come when the counter reaches `count`, instead of at the former value, and returns
-     * 1. Returns 0 and does nothing if the register cannot be written yet, because the former value is
-     * still being taken over; the clock then asks again. An interrupt for the former value does no
-     * harm. */
+     * 1. Returns 0 and does nothing if the register cannot be written yet, because it is still taking over
+     * the former value; the clock then asks again. An interrupt for the former value does no harm. */
     int (*set_compare)(uint32_t count);
 };
 
-/* Starts the clock on `timer`, whose counter is running, and which must stay in place: tick 0 has begun
- * with the present count. `counts_per_tick` is 1 to a quarter of the range. Returns 0, or -22 (EINVAL) if a
- * number is out of its bounds. */
+/* Starts the clock on `timer`, whose counter must be running: tick 0 begins at the present count. `*timer`
+ * must stay in place while the clock is in use. `counts_per_tick` is 1 to a quarter of the range. Returns 0,
+ * or -22 (EINVAL) if a number is out of its bounds. */
 int tw_lptimer_start(const struct tw_lptimer *timer, uint32_t counts_per_tick);
 
 /* Returns the tick that has begun. It never goes back. */

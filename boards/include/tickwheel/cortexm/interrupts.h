@@ -14,7 +14,7 @@
  *     tw_interrupts_restore_from(former);
  *
  * A priority is a byte as in the registers of the NVIC: 0 is the most urgent, and a part has the upper
- * bits only, mostly three or four. Priority 5 of 16 is 0x50 here. */
+ * bits only, usually three or four. Priority 5 of 16 is 0x50 here. */
 #ifndef TICKWHEEL_CORTEXM_INTERRUPTS_H
 #define TICKWHEEL_CORTEXM_INTERRUPTS_H
 
@@ -39,10 +39,10 @@ static inline void tw_interrupts_restore(uint32_t mask) {
 #if !defined(__ARM_ARCH_6M__) && !defined(__ARM_ARCH_8M_BASE__)
 
 /* Masks the interrupts of `priority` and all that are less urgent, and returns the former mask
- * (BASEPRI). A mask is only ever raised: what was masked before stays masked. `priority` is 1 to 255;
- * if the part has none of its bits, nothing is masked.
+ * (BASEPRI). A mask is only ever raised: masked interrupts stay masked. `priority` is 1 to 255; if the part
+ * has none of its bits, this masks nothing.
  *
- * An early Cortex-M7 (r0p1, erratum 837070) raises its mask one instruction late: that is the nop. */
+ * An early Cortex-M7 (r0p1, erratum 837070) raises its mask one instruction late: hence the nop. */
 static inline uint32_t tw_interrupts_mask_from(uint32_t priority) {
     uint32_t former;
     __asm__ volatile("mrs %0, basepri\n\tmsr basepri_max, %1\n\tnop"
@@ -79,10 +79,10 @@ static inline void tw_interrupts_restore_from_wait(uint32_t former) { tw_interru
 
 #endif
 
-/* Sleeps until an enabled interrupt is pending, even one that PRIMASK masks. Used by the clock. A program
- * that sleeps by other means than wfi defines TW_OWN_WAIT for the clock and for the file with its own
- * definition (CMake: target_compile_definitions of tickwheel_clock, PUBLIC). To choose the depth of sleep,
- * see board/hooks.h. */
+/* Sleeps until an enabled interrupt is pending, even one that PRIMASK masks. The clocks call this. A program
+ * that sleeps by other means than wfi defines this function, and TW_OWN_WAIT for the clock and for the file
+ * with the definition (CMake: target_compile_definitions of tickwheel_clock, PUBLIC). To choose the depth of
+ * sleep, see board/hooks.h. */
 #ifdef TW_OWN_WAIT
 void tw_interrupts_wait(void);
 #else

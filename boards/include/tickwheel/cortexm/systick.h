@@ -34,8 +34,8 @@
  * it to the clock; otherwise the clock no longer sleeps after 2^32 ticks.
  *
  * Ticks are 64 bits wide and count from 0 at the start. The clock is never ahead of the timer that it
- * reads. It does not drift: the timer runs on from tick to tick. It is restarted, and falls a few
- * cycles behind, only if an interrupt during a sleep arms an earlier deadline; see systick.c.
+ * reads. It does not drift: the timer runs on from tick to tick. The clock restarts the timer, and falls a
+ * few cycles behind, only if an interrupt during a sleep arms an earlier deadline; see systick.c.
  *
  * The clock owns SysTick. SysTick must run while the CPU sleeps (on most parts: not in deep sleep),
  * and its interrupt must not be delayed for a tick or longer: of two that come while interrupts are

@@ -34,10 +34,10 @@ static inline uint32_t tw_interrupts_mask_to_wait(void) { return tw_interrupts_m
 /* Restores `former`, the mask that tw_interrupts_mask_to_wait returned. */
 static inline void tw_interrupts_restore_from_wait(uint32_t former) { tw_interrupts_restore(former); }
 
-/* Sleeps until an enabled interrupt is pending, even a masked one; may return early. Used by the clock. A
- * program that sleeps by other means than wfi defines TW_OWN_WAIT for the clock and for the file with its own
- * definition (CMake: target_compile_definitions of tickwheel_clock, PUBLIC). To choose the depth of sleep,
- * see board/hooks.h. */
+/* Sleeps until an enabled interrupt is pending, even a masked one; may return early. The clocks call this. A
+ * program that sleeps by other means than wfi defines this function, and TW_OWN_WAIT for the clock and for
+ * the file with the definition (CMake: target_compile_definitions of tickwheel_clock, PUBLIC). To choose the
+ * depth of sleep, see board/hooks.h. */
 #ifdef TW_OWN_WAIT
 void tw_interrupts_wait(void);
 #else

@@ -9,24 +9,25 @@
  *         tw_zephyr_run(&timers, NULL, NULL);                           // this thread calls on_retry
  *     }
  *
- * The thread sleeps until the tick that tw_next names. Starting a timer wakes it only if that timer is due
- * earlier. Stopping does not wake the thread: the thread wakes once more at the tick of a stopped timer,
- * finds nothing due and goes on sleeping. Any thread may be the one: main's, or one of k_thread_create.
+ * The thread sleeps until the tick that tw_next names. Starting a timer wakes the thread only if that timer
+ * is due earlier. Stopping does not wake the thread: the thread wakes once more at the tick of a stopped
+ * timer, finds nothing due and goes on sleeping. Any thread may drive the timers: main's, or one of
+ * k_thread_create.
  *
  * A tick of the wheel is a tick of the kernel (CONFIG_SYS_CLOCK_TICKS_PER_SEC of them are a second). With
  * TW_ENGINE=tree32 the thread also wakes once in 2^29 ticks with nothing to do.
  *
  * Conventions are those of tw.h, and:
  *   Arguments  `timers` are the timers that the call is about.
- *   Callbacks  Run in the thread, at its priority, one after the other; what has a higher priority delays
- *              them.
+ *   Callbacks  Run in the thread, at its priority, one after the other; threads and interrupts of a higher
+ *              priority delay them.
  *   Wheel      All of tw.h may be called on `timers->wheel` except tw_init, tw_advance and tw_update. After
  *              arming there, call tw_zephyr_wake_by.
  *   Interrupts May call tw_zephyr_start, tw_zephyr_start_every, tw_zephyr_stop, tw_zephyr_wake_by and
  *              tw_zephyr_now; zero-latency interrupts must not.
  *   Clock      A delay counts from the end of the tick that k_uptime_ticks() shows, so no timer is early.
- *              In the expiry function of a k_timer, and in an interrupt that interrupts one, that is
- *              the tick at which the k_timer was due, not the present; a timer may be early by as much.
+ *              In the expiry function of a k_timer, and in an interrupt of such a function, it shows the
+ *              tick at which the k_timer was due, not the present one; a timer may be early by as much.
  *   -EINVAL    also: timers is null */
 #ifndef TICKWHEEL_ZEPHYR_TIMERS_H
 #define TICKWHEEL_ZEPHYR_TIMERS_H
@@ -54,19 +55,19 @@ extern "C" {
  *     T3  sleeps_until = the tick of tw_next        S3  wakes, if due is before sleeps_until
  *     T4  sleeps until that tick, or woken
  *
- * To wake is to give `wake`. Interrupts are masked during T1, during T3, during S2, and while S3 compares.
+ * To wake is to give `wake`. T1, T3, S2 and the comparison of S3 run with interrupts masked.
  *
  * Invariants
  *   K1  Only turns write sleeps_until, and there is one at a time.
- *   K2  During T4, each pending node is due at sleeps_until or later, or the sleep is woken, or a start of
- *       that node has not come to the end of S3.
- *   K3  Ticks of 32 bits stand for ticks that are less than 2^31 away: a sleep is then 2^29 ticks at most, a
- *       delay 2^30, and the rest is what a turn may be late.
+ *   K2  During T4, each pending node is due at sleeps_until or later, or a wake ends the sleep, or a start
+ *       of that node has not finished S3.
+ *   K3  32-bit ticks stand for ticks that are less than 2^31 away: a sleep is then 2^29 ticks at most, a
+ *       delay 2^30, and a turn may be late by the rest.
  *
- * K2 holds because S2 comes either before T3, whose tw_next then knows the node, or after it, and then S3
- * compares with what T3 wrote; or with what a later turn wrote, whose T3 knows the node. What wakes between
- * T1 and T4 ends the sleep at once. Between T1 and T3 no start wakes, as none is due before TW_ZEPHYR_AWAKE;
- * none has to. */
+ * K2 holds: if S2 comes before T3, the tw_next of T3 knows the node. Otherwise S3 compares with the value
+ * that T3 wrote, or with the value of a later turn, whose T3 knows the node. A wake between T1 and T4 ends
+ * the sleep at once. Between T1 and T3 no start wakes the thread, because no node is due before
+ * TW_ZEPHYR_AWAKE; T3, which follows, knows the node. */
 struct tw_zephyr {
     struct tw wheel;
     struct k_sem wake;    /* 1 from when S3 gives it until T4 takes it */
@@ -76,18 +77,17 @@ struct tw_zephyr {
 #define TW_ZEPHYR_AWAKE ((int64_t)-1)
 #define TW_ZEPHYR_FOREVER INT64_MAX
 
-/* Initialises timers of which none is pending, and returns 0. Call it before all other
- * functions. */
+/* Initialises `timers`, with none pending, and returns 0. Call it before all other functions. */
 int tw_zephyr_init(struct tw_zephyr *timers);
 
-/* The function of the thread, for k_thread_create and K_THREAD_DEFINE; or call it. It takes turns and sleeps
- * between them, and never returns. The thread's stack also carries the callbacks. `unused2` and `unused3` are
- * what the kernel passes besides. */
+/* The function of the thread, for k_thread_create and K_THREAD_DEFINE; a thread may also call it. It takes
+ * turns and sleeps between them, and never returns. The thread's stack also carries the callbacks. The kernel
+ * passes `unused2` and `unused3`, too. */
 void tw_zephyr_run(void *timers, void *unused2, void *unused3);
 
 /* Takes one turn, for a thread that waits for other things too: calls the callbacks that are due, and returns
- * how long the thread may sleep. It must take `wake` no later than that, with k_sem_take(&timers->wake, ...)
- * or k_poll, and then take the next turn. One thread takes all turns. */
+ * how long the thread may sleep. The thread must wait for `wake` no longer than that, by
+ * k_sem_take(&timers->wake, ...) or k_poll, and then take the next turn. One thread takes all turns. */
 TW_MUST_CHECK k_timeout_t tw_zephyr_turn(struct tw_zephyr *timers);
 
 /* Starts a one-shot timer: its node is due when at least `delay` ticks have passed. A node that is pending
@@ -97,8 +97,8 @@ TW_MUST_CHECK k_timeout_t tw_zephyr_turn(struct tw_zephyr *timers);
  *   -ERANGE  the delay is longer than TW_ZEPHYR_LONGEST */
 int tw_zephyr_start(struct tw_zephyr *timers, struct tw_node *node, tw_tick delay);
 
-/* Starts a periodic timer: its node is due first when at least `period` ticks have passed, and then each
- * `period` ticks, without drift. `missed` says what becomes of fires that were missed. Otherwise as
+/* Starts a periodic timer: its node is due first when at least `period` ticks have passed, and then every
+ * `period` ticks, without drift. `missed` says what becomes of missed fires. Otherwise as
  * tw_zephyr_start. Returns 0.
  *   -EINVAL  also: the period is 0, or `missed` is unknown
  *   -EBUSY   the node is pending on another wheel
@@ -112,9 +112,9 @@ int tw_zephyr_start_every(struct tw_zephyr *timers, struct tw_node *node, tw_tic
  *   -EBUSY   the node is pending on another wheel */
 int tw_zephyr_stop(struct tw_zephyr *timers, struct tw_node *node);
 
-/* Wakes the thread if it would sleep beyond `tick`. To be called after a node was armed or moved on
- * `timers->wheel` by a function of tw.h, with the first tick that it is due at: for at least d ticks from
- * now, tw_zephyr_now() + d + 1. */
+/* Wakes the thread if it would sleep beyond `tick`. Call this after a function of tw.h has armed or moved a
+ * node on `timers->wheel`, with the first tick at which the node may fire: for at least d ticks from now,
+ * tw_zephyr_now() + d + 1. */
 void tw_zephyr_wake_by(struct tw_zephyr *timers, tw_tick tick);
 
 /* Returns the tick that has begun. */

@@ -1,4 +1,4 @@
-/* Counts what the calls of timers on FreeRTOS cost in instructions beside the kernel's own, which read the
+/* Counts the instructions that calls of timers on FreeRTOS take, without the kernel's own, which read the
  * tick count and mask interrupts: one line each, the least and the most seen. */
 #include <timer.h>
 
@@ -68,7 +68,7 @@ static void print_beside(const char *what, const struct figure *f, unsigned kern
 
 /* ---- Figures. */
 
-/* Makes timers of which one is due soon, all others late, and takes the first turn. */
+/* Starts timers, one of them due soon and all others late, and takes the first turn. */
 static void begin(void) {
     EXPECT(tw_freertos_init(&timers) == 0);
     EXPECT(tw_node_init(&timer, nothing, NULL) == 0);

@@ -1,5 +1,5 @@
 #!/bin/sh
-# table.sh AT LIMITS COLUMN=IMAGE... -- QEMU...: runs images and prints their counts beside each other: a row for
+# table.sh AT LIMITS COLUMN=IMAGE... -- QEMU...: runs images and prints their counts side by side: a row for
 # each figure, a column for each image. AT is the compiler's optimisation level. LIMITS is a file of limits, or
 # none. Fails if an image fails, if a figure exceeds its limit, or if a limit has no figure.
 set -eu

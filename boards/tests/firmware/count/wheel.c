@@ -54,7 +54,7 @@ static tw_tick some_distance(void) {
 
 static void count_adding(const char *what, arming *call, int is_relative, unsigned others) {
     struct figure f = figure_none();
-    const unsigned draws = others < 100 ? 40 : 1; /* of few ticks, a single draw shows what chance it had */
+    const unsigned draws = others < 100 ? 40 : 1; /* with few timers, the result of one draw is luck */
     for (unsigned draw = 0; draw < draws; ++draw) {
         begin_among(others, 1000, 1001, 2 * TOP_SLOT);
         for (unsigned i = 0; i < SAMPLES; ++i) {
@@ -103,7 +103,7 @@ static void count_asking_for_next(void) {
 static void count_ticks_of_a_block(void) {
     struct figure quiet = figure_none(), ends = figure_none(), armed = figure_none(), due = figure_none();
     begin_among(USUAL, 0, 3 * TOP_SLOT, TOP_SLOT);
-    EXPECT(tw_update(&wheel) == 0); /* the first one notices that everything was armed */
+    EXPECT(tw_update(&wheel) == 0); /* the first tick after arming takes longer, see `armed` */
     for (tw_tick tick = 2; tick <= 8 * BLOCK; ++tick)
         count_of_wheel(tick % BLOCK == 0 ? &ends : &quiet, tw_update, &wheel);
     for (unsigned i = 0; i < SAMPLES; ++i) {
@@ -124,8 +124,8 @@ static void count_ticks_of_a_block(void) {
     print_figure("tick, one due", &due);
 }
 
-/* Counts from before the slot opens until after it, without ticks that a sleeping system would
- * skip. */
+/* Begins 8 blocks before the slot opens, as after a sleep, and counts each tick until all timers have
+ * fired. */
 static void count_worst_tick(void) {
     struct figure f = figure_none();
     begin_among(USUAL, TOP_SLOT - 8 * BLOCK, TOP_SLOT, TOP_SLOT);

@@ -28,14 +28,16 @@ static struct account *account_of(enum timer timer) { return &accounts[side][tim
 
 /* ---- Calls, and their effect on the account. */
 
-/* An arming of a pending timer prevents its fire. The call does not tell, so this looks before it. */
+/* An arming of a pending timer prevents its fire. The call does not report that, so before_arming looks
+ * whether the timer is pending. */
 struct arming {
     enum timer timer;
     bool was_pending;
     struct account of_interrupt;
 };
 
-/* Reads the account first: an interrupt after that, which may change the timer's state, counts as met. */
+/* Reads the account before the state: the arming then counts as unsure if an interrupt changes the state
+ * after that. */
 static struct arming before_arming(enum timer timer) {
     struct arming now = {timer, false, accounts[IN_INTERRUPT][timer]};
     __asm__ volatile("" ::: "memory");
@@ -89,8 +91,8 @@ static void postpone(enum timer timer, tw_tick tick) {
     EXPECT(result == 0 || result == NO_ENTRY || result == INVALID); /* invalid: it is already due later */
 }
 
-/* An advance that interrupts another one is refused. But one that comes just before main's
- * advance begins runs its callbacks instead, and main may then find its own tick in the past. */
+/* The library refuses an advance that interrupts another one. But an advance in an interrupt just before
+ * main's advance calls the callbacks in its place, and main's tick may then be in the past. */
 static int guarded(int (*advance)(tw_tick ticks, uint32_t budget), tw_tick ticks, uint32_t budget) {
     const bool was_advancing = advancing;
     const bool was_masked = masked_outside;
@@ -290,7 +292,7 @@ static void check_account(enum timer timer) {
     }
     const unsigned ended = sum.fired + sum.prevented;
     if (timer == PERIODIC &&
-        sum.prevented + sum.unsure != 0) /* some each time; their number is not reported */
+        sum.prevented + sum.unsure != 0) /* a cancel prevents several fires, and does not say how many */
         EXPECT(ended <= sum.owed);
     else
         EXPECT(ended <= sum.owed && sum.owed <= ended + sum.unsure);

@@ -1,7 +1,7 @@
 /* ledger.h - timers on two wheels, with an account of each. In whatever order interrupts come,
  * an arming either fires or a cancel reports that it prevented the fire, never both (P4, P6).
  *
- * Main and interrupts that come in the middle of it do the same actions. */
+ * Main, and interrupts that come in the middle of main's actions, do the same actions. */
 #ifndef LEDGER_H
 #define LEDGER_H
 
@@ -36,8 +36,7 @@ extern struct tw wheel, other_wheel;
 enum { IN_MAIN, IN_INTERRUPT, SIDES };
 extern unsigned side;
 
-/* Make the call and enter it in the account. A call may be refused only where the header says
- * so. */
+/* Make the call and enter it in the account. The library may refuse a call only where tw.h says so. */
 void arm(enum timer timer, tw_tick tick);
 void cancel(enum timer timer);
 

@@ -36,7 +36,7 @@ static void sweep_pairs(bool in_interrupt) {
     say(in_interrupt ? "rounds in an interrupt" : "rounds in main", rounds);
 }
 
-/* Locks restore the previous mask, also when they nest. */
+/* Locks restore the previous mask, whether it masked interrupts or not. */
 static void masks_are_restored(void) {
     for (unsigned i = 0; i < action_count; ++i) {
         ledger_open();

@@ -1,5 +1,6 @@
-/* P2, P3 with an interrupt: a timer that it arms earlier than others during an advance fires
- * before them, either in that advance or because tw_next asks for another one at once. */
+/* P2, P3 with an interrupt: if the interrupt arms a timer earlier than others during an advance,
+ * that timer fires before the others, either in that advance or because tw_next asks for another
+ * advance at once. */
 #include "order.h"
 
 #include <tickwheel/tw.h>

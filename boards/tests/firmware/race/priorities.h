@@ -18,8 +18,8 @@ static inline bool masked(void) {
 
 static inline void set_priorities(void) {}
 
-/* A trap masks all interrupts. Nested ones overwrite the registers by which this trap returns,
- * so it saves them. */
+/* A trap masks all interrupts. A nested trap overwrites the registers by which this one returns, so
+ * this function saves and restores them. */
 static inline void interruptibly(void (*act)(void)) {
     uintptr_t mepc, mstatus;
     __asm__ volatile("csrr %0, mepc\n\tcsrr %1, mstatus" : "=&r"(mepc), "=r"(mstatus));

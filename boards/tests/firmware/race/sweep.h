@@ -1,6 +1,6 @@
-/* sweep.h - an interrupt at every instruction of main's action. Each round it comes one
- * instruction later, or a little less, until it comes after the action. While interrupts are
- * masked it comes only once, after the mask. */
+/* sweep.h - an interrupt at every instruction of main's action. In each round the interrupt comes one
+ * instruction later, or a little less, until it comes after the action. For each stretch in which interrupts
+ * are masked there is only one round, because the interrupt always comes at the end of the mask. */
 #ifndef SWEEP_H
 #define SWEEP_H
 
@@ -18,7 +18,7 @@ struct round {
 /* Returns the number of rounds. */
 unsigned sweep(const struct round *round);
 
-/* Returns by how many instructions an interrupt of the sweeps so far was delayed, at most. */
+/* Returns the longest delay of an interrupt in all sweeps so far, in instructions. */
 uint32_t sweep_longest_delay(void);
 
 /* Proves that the interrupt comes at each instruction: between any two of a row of stores. */

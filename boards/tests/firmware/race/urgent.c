@@ -1,5 +1,5 @@
-/* With a lock of BASEPRI: an interrupt that is more urgent than the lock is never delayed, at whatever
- * instruction of an action it comes, also while the program masks as a main loop does. */
+/* With a lock by BASEPRI: nothing delays an interrupt that is more urgent than the lock, at whatever
+ * instruction of an action it comes, even while the program masks as a main loop does. */
 #include <host.h>
 
 #include "../expect.h"
@@ -26,6 +26,6 @@ int main(void) {
         sweep(&(struct round){ledger_open, act, nothing, ledger_close, false});
     }
     say("instructions that it was delayed for, at most:", sweep_longest_delay());
-    EXPECT(sweep_longest_delay() <= 1); /* to the end of one, as everywhere */
+    EXPECT(sweep_longest_delay() <= 1); /* an instruction in progress always ends first */
     return 0;
 }

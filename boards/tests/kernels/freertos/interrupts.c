@@ -1,4 +1,4 @@
-/* Interrupts on FreeRTOS: callbacks in that of the tick, and what a start in one tells the kernel. */
+/* Interrupts on FreeRTOS: callbacks in the tick interrupt, and the wake-ups of starts in interrupts. */
 #include "script.h"
 
 enum { BEGIN = 1000 };

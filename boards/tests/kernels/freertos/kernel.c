@@ -1,4 +1,4 @@
-/* FreeRTOS on the simulation: what the stand-in in kernel/ declares. */
+/* FreeRTOS on the simulation: defines the functions that the stand-in in kernel/ declares. */
 #include "tickless.h"
 
 #include <FreeRTOS.h>

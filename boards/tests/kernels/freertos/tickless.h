@@ -1,10 +1,10 @@
-/* What tests tell the simulated FreeRTOS. */
+/* tickless.h - how tests suspend the scheduler of the simulated FreeRTOS. */
 #ifndef TICKWHEEL_TESTS_KERNELS_FREERTOS_TICKLESS_H
 #define TICKWHEEL_TESTS_KERNELS_FREERTOS_TICKLESS_H
 
 #include <stdbool.h>
 
-/* As it is in the interrupt that ends a sleep of tickless idle. */
+/* True in the interrupt that ends a sleep of tickless idle. */
 extern bool scheduler_is_suspended;
 
 #endif

@@ -1,5 +1,5 @@
-/* The adapter to Zephyr, under the names that the tests of all adapters use. It has the same functions for
- * threads and interrupts. */
+/* The adapter to Zephyr, under the names that the tests of all adapters use. The adapter has the same
+ * functions for threads and interrupts. */
 #ifndef TICKWHEEL_TESTS_KERNELS_ZEPHYR_ADAPTER_H
 #define TICKWHEEL_TESTS_KERNELS_ZEPHYR_ADAPTER_H
 

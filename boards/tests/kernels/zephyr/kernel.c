@@ -1,4 +1,4 @@
-/* Zephyr on the simulation: what include/zephyr/kernel.h declares. */
+/* Zephyr on the simulation: defines the functions that include/zephyr/kernel.h declares. */
 #include <errno.h>
 #include <zephyr/kernel.h>
 
@@ -26,8 +26,7 @@ void k_sem_give(struct k_sem *sem) {
         ++sem->count;
 }
 
-/* The tick at which a wait that begins now ends. An absolute timeout that has passed ends at the next tick.
- */
+/* The tick at which a wait that begins now ends. An absolute timeout in the past ends at the next tick. */
 static int64_t end_of(k_timeout_t timeout) {
     if (timeout.ticks == K_FOREVER.ticks && !timeout.is_absolute)
         return INT64_MAX;

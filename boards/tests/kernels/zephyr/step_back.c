@@ -1,5 +1,5 @@
-/* The clock of Zephyr, where it is not like another: on several processors it may step back, while another
- * one handles the tick's interrupt. */
+/* A clock that steps back, as Zephyr's may on one of several processors while another handles the tick's
+ * interrupt. */
 #include "script.h"
 
 static void a_step_back(void) {
@@ -9,7 +9,7 @@ static void a_step_back(void) {
     set_present(begin + 7);
     EXPECT(tw_zephyr_start(&timers, &node, 0) == 0); /* wakes the thread, whose last turn was later */
     pass(1);
-    EXPECT(fires == 1); /* due at 8, which the wheel takes for its present, 9 */
+    EXPECT(fires == 1); /* the node is due at 8, and so on the wheel at its present, 9 */
     pass(1);
     EXPECT(fires == 2 && fired[1].node == &node && fired[1].after == 9);
     const unsigned before = asked.sleeps;

@@ -1,4 +1,4 @@
-/* Blinks the LED of the board for ever, and says so once after ten seconds. A tick is a millisecond. */
+/* Blinks the LED of the board forever, and prints a message after ten seconds. A tick is a millisecond. */
 #include <tickwheel.h>
 
 static struct tw wheel;

@@ -1,5 +1,5 @@
 /* Debounces a button between pin 2 and ground: a press or a release counts when the pin has been still for
- * 20 ms. Each edge interrupts, and starts the timer anew. A button that is pressed for a second is held. */
+ * 20 ms. Each edge interrupts, and starts the timer again. A button pressed for a second counts as held. */
 #include <tickwheel.h>
 
 static const int BUTTON = 2; /* a pin that can interrupt */
@@ -9,14 +9,13 @@ static struct tw wheel;
 static struct tw_node still, held;
 static bool is_pressed;
 
-/* A tick is a millisecond. The present is counted from the wheel's last tick, so millis() may wrap; and
- * interrupts may ask for it. */
+/* A tick is a millisecond. Counts from the wheel's last tick, so millis() may wrap. Interrupts may call this. */
 static tw_tick present() {
     const tw_tick last = tw_now(&wheel);
     return last + (uint32_t)(millis() - (uint32_t)last);
 }
 
-/* Part of the present tick has passed, so one more is needed to wait for all of STILL. */
+/* Part of the present tick has passed, so waiting for all of STILL takes one more tick. */
 static void on_edge() { tw_arm_at(&wheel, &still, present() + STILL + 1); }
 
 static void on_held(struct tw_node *, void *) { Serial.println("held"); }

@@ -1,4 +1,4 @@
-/* The kernel's configuration in tests that run here. */
+/* The kernel's configuration in tests on the build machine. */
 #define configTICK_RATE_HZ 1000
 #define configMAX_PRIORITIES 5
 #define configSUPPORT_STATIC_ALLOCATION 1

@@ -1,4 +1,4 @@
-/* The machine of tests that run here: masking is a call of the test's. */
+/* The port of the stand-in for tests on the build machine: kernel.c masks. */
 #ifndef PORTMACRO_H
 #define PORTMACRO_H
 

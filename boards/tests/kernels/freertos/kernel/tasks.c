@@ -1,4 +1,4 @@
-/* Tasks of the stand-in, on a board: none ever waits, and only the one that was created last runs. */
+/* Tasks of the stand-in, on a board: no task ever waits, and only the task that was created last runs. */
 #include <FreeRTOS.h>
 #include <task.h>
 

@@ -1,5 +1,5 @@
-/* A stand-in for the kernel of FreeRTOS, laid out as its repository is: what Tickwheel and its tests use of
- * it. The tests act as the kernel. */
+/* A stand-in for the kernel of FreeRTOS, in the layout of its repository, with the declarations that
+ * Tickwheel and its tests use. The tests act as the kernel. */
 #ifndef FREERTOS_H
 #define FREERTOS_H
 

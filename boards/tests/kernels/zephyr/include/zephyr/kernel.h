@@ -1,4 +1,4 @@
-/* Of Zephyr's kernel what its port and its adapter use, for tests. kernel.c simulates it. */
+/* The part of Zephyr's kernel that the port and the adapter use, for tests. kernel.c simulates it. */
 #ifndef ZEPHYR_KERNEL_H
 #define ZEPHYR_KERNEL_H
 

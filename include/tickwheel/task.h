@@ -77,7 +77,7 @@ struct tw_task {
     /* Releases `arg`; null: nothing to release. Called exactly once, when nothing uses `arg` any
      * more: the timer has fired for the last time, or was cancelled or replaced, or its
      * runtime was freed; and if a callback is running, after that has returned. Called on the thread
-     * that ended the timer. Not called if starting the timer fails.
+     * that ended the timer. Not called on your argument if starting the timer fails.
      *
      * While the runtime is being freed, `drop` may use every set, table and pool of the runtime, in
      * whatever order they were made: it may cancel timers and nodes.
@@ -102,8 +102,8 @@ struct tw_set_options {
     uint32_t capacity;          /* highest number of timers at a time, all allocated when the set is made; 0:
                                    limited only by memory and TW_TIMERS_MAX of timers.h. A timer
                                    that was cancelled or replaced, or fires for the last time,
-                                   counts until its callback and `drop` have returned; but one
-                                   replaced timer does not count */
+                                   counts until its callback and `drop` have returned. A table has
+                                   room for one timer more, so that a full one can replace a timer */
     size_t storage;             /* bytes in each timer for a copy of its argument, 0 to 4096; see tw_task */
     struct tw_workers *workers; /* pool that runs the callbacks; NULL: the runtime's thread does */
     int concurrent;             /* not 0: workers may run several fires of one timer at the same time */

@@ -10,9 +10,10 @@
 //              runtime's thread may be. A timer of its own removes and reports it: never
 //              early, and promptly (P1, P2). Setting the clock makes no difference, not even on
 //              a runtime on the wall clock.
-//   Threads    Any call from any thread, callbacks included, except the destructor. When that
-//              is called, no other call is in progress. It must not be called from a callback
-//              of this map, because it waits for these; what they set meanwhile is not kept.
+//   Threads    Any thread may make any call, callbacks included, except the destructor. No other
+//              call may be in progress when the destructor begins. A callback of this map must
+//              not destroy the map, because the destructor waits for callbacks; the map does not
+//              keep what callbacks set meanwhile.
 //   Lifetime   Destroy the map before its runtime is freed. In particular, no callable that the
 //              runtime drops as it ends may hold the last reference to the map. While the runtime
 //              is stopped nothing is reported, but max_size and the times to live hold. After a
@@ -99,8 +100,8 @@ template <class Key, class Value, class Hash = std::hash<Key>, class Equal = std
     ttl_map(const ttl_map &) = delete;
     ttl_map &operator=(const ttl_map &) = delete;
 
-    // Puts a value under a key and replaces the former one, if any. If the map is full, evicts the
-    // least recently used entry. The time to live is that of the options, or `ttl`.
+    // Puts a value under a key and replaces the former one, if any. If the key's shard is full, evicts
+    // the least recently used entry of that shard. The time to live is that of the options, or `ttl`.
     void set(Key key, Value value) { set_for(std::move(key), std::move(value), setup_.ttl); }
     template <class Rep, class Period>
     void set(Key key, Value value, std::chrono::duration<Rep, Period> ttl) {
@@ -108,7 +109,7 @@ template <class Key, class Value, class Hash = std::hash<Key>, class Equal = std
     }
 
     // Lookups take a Key, or anything that a Key can be constructed from. If Hash and Equal are
-    // transparent, they take what these take, and construct no Key.
+    // transparent, lookups take whatever Hash and Equal take, and construct no Key.
 
     // Returns a copy of the value; nothing if the key is absent or has expired.
     template <detail::lookup_key<Key, Hash, Equal> K = Key> std::optional<Value> get(const K &key) {

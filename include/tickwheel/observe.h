@@ -84,8 +84,8 @@ enum tw_late_cause {
 };
 #define TW_LATE_CAUSES 3
 
-/* Counts since the runtime was made. With tw_runtime_dispatch, "the thread" is the one that calls
- * it. On virtual time only `wakes` and `clock_sets` are counted. */
+/* Counts since the runtime was made. With tw_runtime_dispatch, "the thread" is the thread that calls it.
+ * On virtual time only `wakes`, `clock_sets`, `late` and, for workers, `callbacks` are counted. */
 struct tw_stats {
     uint64_t wakeups; /* times that the thread woke up after it may have slept, or dispatched */
     uint64_t wakes;   /* times that a call woke the thread, for an earlier deadline or to stop;
@@ -107,8 +107,8 @@ struct tw_stats {
 
     struct tw_histogram callbacks;            /* how long callbacks ran, on workers too; on virtual
                                                  time, on workers alone */
-    struct tw_histogram late[TW_LATE_CAUSES]; /* how late fires began after their deadline, which is a
-                                                 whole tick, by cause. Every fire counts in exactly one */
+    struct tw_histogram late[TW_LATE_CAUSES]; /* by cause, how long fires began after their deadline,
+                                                 rounded up to a tick. Every fire counts in exactly one */
 };
 
 /* Fills in *stats and returns 0. */

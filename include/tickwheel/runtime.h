@@ -134,8 +134,8 @@ TW_MUST_CHECK int tw_runtime_new(struct tw_runtime **rt, const struct tw_runtime
 
 /* Starts the thread, which blocks all signals. Timers that became due while the runtime was stopped
  * fire now, periodic ones by their policy. Returns 0.
- *   -EALREADY    it runs already
- *   -EBUSY       called from a callback; another thread dispatches it; or tw_runtime_fd has
+ *   -EALREADY    the thread runs already
+ *   -EBUSY       called from a callback; another thread drives the runtime; or tw_runtime_fd has
  *                handed out its descriptor
  *   -EOPNOTSUPP  the driver has no thread (manual)
  *   -EAGAIN, -ENOMEM, -EPERM  from the system: no thread, or not with this priority
@@ -146,40 +146,39 @@ TW_MUST_CHECK int tw_runtime_start(struct tw_runtime *rt);
  * does nothing but run its timers. Unlike the library's thread, the calling thread keeps its signals,
  * name, CPUs and priority; it has the slack of the options during the call. A stop before the call has no
  * effect on it. A callback's exception passes through and ends the call. Returns 0.
- *   -EBUSY       the runtime's thread runs; another thread drives it; called from a callback; or
- *                tw_runtime_fd has handed out its descriptor
+ *   -EBUSY       the runtime's thread runs; another thread drives the runtime; called from a
+ *                callback; or tw_runtime_fd has handed out its descriptor
  *   -EOPNOTSUPP  the driver does not wait (manual)
  *   -ECHILD      also: a callback has forked and returned, and this is the child */
 int tw_runtime_run(struct tw_runtime *rt);
 
 /* Stops the thread and waits for it: after the return no callback begins and none is running. Nodes
  * stay pending, and time goes on; tw_runtime_start resumes. Called from a callback it returns at
- * once, and that callback is the last. A tw_runtime_run, tw_runtime_dispatch or tw_runtime_advance
- * in progress returns early, but tw_runtime_stop does not wait for it; the next such call fires
- * again. Two callbacks that stop each other's runtimes deadlock. Returns 0, even if the runtime was
- * already stopped. */
+ * once, and that callback is the last. A tw_runtime_run, tw_runtime_dispatch, tw_runtime_advance or
+ * tw_runtime_leap in progress returns early, but tw_runtime_stop does not wait for that; the next such
+ * call fires again. Two callbacks that stop each other's runtimes deadlock. Returns 0, even if the runtime
+ * was already stopped. */
 int tw_runtime_stop(struct tw_runtime *rt);
 
 /* Stops the runtime and frees it; `rt` may be null. Pending nodes become idle, as if cancelled:
  * after the return any thread may arm them elsewhere or free them. No other thread may be in a call
  * on the runtime. Returns 0.
  *
- * It may be called from a callback of the runtime, and from the other functions that the library
- * calls (`next`, `copy`, `drop`, `each`). Nodes are idle when it returns there too, but the runtime
- * itself is freed later: when that function has returned, by the thread that runs it or at the end
- * of your call that led to it. Until then calls on the runtime are safe, and those that would arm
- * something return -ESHUTDOWN. Callbacks that other threads are running go on; work items that wait in a
- * queue still run, except with TW_STOP_DISCARD (workers.h). */
+ * You may call tw_runtime_free from a callback of the runtime, and from the other functions that the
+ * library calls (`next`, `copy`, `drop`, `each`). Nodes are idle when the call returns there too, but the
+ * runtime itself is freed later: when that function has returned, by the thread that runs it or at the end of
+ * your call that led to it. Until then calls on the runtime are safe, and those that would arm something
+ * return -ESHUTDOWN. Callbacks that other threads are running go on; work items that wait in a queue still
+ * run, except with TW_STOP_DISCARD (workers.h). */
 int tw_runtime_free(struct tw_runtime *rt);
 
 /* In the child of a fork: makes the runtime usable there, stopped, with the same options. No node
  * is pending (all may be armed again), sets and tables are empty, no descriptor is watched, and a
- * descriptor that tw_runtime_fd handed out is closed. `drop` (task.h) is called for the timers of sets
- * and tables, as the parent will call it for its own. Returns 0. Outside such a child it does nothing and
- * returns 0.
- *   -EBUSY  called from a callback of the runtime, or from another function that it has called
- *   -ENOMEM, -EMFILE, -ENFILE  from the system; call it again, or free the runtime
- *   -ENOSYS, -EPERM, -EOPNOTSUPP  as tw_runtime_new, if the child may do less than the parent
+ * descriptor that tw_runtime_fd handed out is closed. The call drops (task.h) the arguments of the child's
+ * timers in sets and tables; the parent drops its own. Returns 0. Outside such a child the call does nothing
+ * and returns 0. -EBUSY  called from a callback of the runtime, or from another function that the library
+ * calls -ENOMEM, -EMFILE, -ENFILE  from the system; call it again, or free the runtime -ENOSYS, -EPERM,
+ * -EOPNOTSUPP  as tw_runtime_new, if the child may do less than the parent
  *
  * A callback that forks must not return in the child: call exec or _exit there. If it returns
  * anyway, the child calls no further callback. The other functions (`next`, `copy`, `drop`, `each`)

@@ -80,14 +80,14 @@ struct tw_task {
      * that ended the timer. Not called on your argument if starting the timer fails.
      *
      * While the runtime is being freed, `drop` may use every set, table and pool of the runtime, in
-     * whatever order they were made: it may cancel timers and nodes.
-     * Functions that arm, move, start or make something return -ESHUTDOWN. */
+     * whatever order they were made: it may cancel timers and nodes. Functions that arm, move, start or make
+     * something return -ESHUTDOWN. */
     void (*drop)(void *arg);
 
     /* Not 0: the arg_size bytes that `arg` points to are copied into the timer, and the callback,
      * `next` and `drop` get the copy, which is aligned to 16 bytes. At most as many bytes as the
-     * `storage` option. `copy` makes the copy; null: memcpy. It is called while the timer is
-     * started, after all checks; if starting fails after that, `drop` is called on the copy. */
+     * `storage` option. `copy` makes the copy; null: memcpy. The call that starts the
+     * timer calls `copy` after all checks; if it fails after that, it calls `drop` on the copy. */
     size_t arg_size;
     void (*copy)(void *to, void *from);
 

@@ -27,8 +27,8 @@
  *   Allocates  tw_timers_new. With a capacity nothing else allocates; without one,
  *              tw_timer_start, tw_timer_after and tw_timer_every do as the number of timers
  *              grows.
- *   Memory     Grows with the highest number of timers at any time, by some 100 bytes for each and
- *              the `storage`. A timer with a period, a schedule or `drop` takes 64 more. So does
+ *   Memory     Grows with the highest number of timers at any time, by some 100 bytes and the
+ *              `storage` for each. A timer with a period, a schedule or `drop` takes 64 more. So does
  *              every timer of a set with a capacity; in a set with workers every timer takes 128
  *              more. The memory of a freed set is used for later sets of its runtime, and released
  *              with the runtime.

@@ -304,7 +304,7 @@ int tw_arm_every(struct tw *w, struct tw_node *node, tw_tick first, tw_tick peri
 int tw_postpone(struct tw *w, struct tw_node *node, tw_tick tick);
 
 /* Moves a pending node to `tick`, earlier or later. The node keeps its period and the number of
- * fires left; its grid shifts to the new tick. Its place in the order is as if it were armed now.
+ * fires left; its grid shifts to the new tick. In the order of its tick, the node counts as armed now.
  * Returns 0.
  *   -EINVAL  see Conventions
  *   -ERANGE  `tick` is TW_NEVER
@@ -314,7 +314,7 @@ int tw_move(struct tw *w, struct tw_node *node, tw_tick tick);
 
 /* Cancels a node. Returns 1 if this prevented a fire, or 0 if there was none to prevent: the node
  * was never armed, is already cancelled, or its last callback has run or is running. Inside the
- * callback of a periodic node with fires left it returns 1. It does not wait: whatever it
+ * callback of a periodic node with fires left the result is 1. tw_cancel does not wait: whatever it
  * returns, another thread may still be running a callback of this node; tw_wait waits for that.
  *   -EINVAL  see Conventions
  *   -EBUSY   the node is pending on another wheel */
@@ -349,8 +349,8 @@ int tw_cancel_all(struct tw *w, tw_callback *each, void *arg);
 /* A walk over the pending nodes of a wheel. All zeroes: the walk begins. Do not copy, move or free
  * a walk that has begun and not ended. */
 struct tw_walk {
-    struct tw_node was;        /* a copy of the node that tw_walk_next returned, from the moment it
-                                  did */
+    struct tw_node was;        /* a copy of the node that tw_walk_next has last returned, made at
+                                  that moment */
     struct tw_node place, end; /* the rest is private */
     uint32_t slots_done, times_emptied;
     int has_end;
@@ -361,8 +361,8 @@ struct tw_walk {
  * only its address and the copy. Between two calls you may do anything to the wheel. The walk
  * returns once each node that stays pending throughout and that no call arms or moves, with these
  * exceptions. It returns a node twice if the wheel lowers the node during the walk. It may miss a node
- * that is periodic and fires during the walk, or if an earlier tw_postpone or a tw_set_back takes effect
- * during the walk. It does not return nodes that are armed while the walk is in their slot. */
+ * if the node is periodic and fires during the walk, or if an earlier tw_postpone or a tw_set_back takes
+ * effect during the walk. It does not return nodes that are armed while the walk is in their slot. */
 TW_MUST_CHECK struct tw_node *tw_walk_next(struct tw *w, struct tw_walk *walk);
 
 /* Ends a walk early. Returns 0.
@@ -417,8 +417,8 @@ TW_MUST_CHECK tw_tick tw_next(struct tw *w);
 TW_MUST_CHECK struct tw_node *tw_first(struct tw *w, uint32_t looks);
 #endif
 
-/* In a callback: returns how many further ticks of this periodic node's grid had passed when it
- * was called. With TW_BURST these fires follow; with TW_COALESCE and TW_DELAY they are skipped.
+/* In a callback: returns how many further ticks of this periodic node's grid had passed when the
+ * callback was called. With TW_BURST these fires follow; with TW_COALESCE and TW_DELAY they are skipped.
  * Returns 0 for a one-shot node, and outside callbacks. */
 TW_MUST_CHECK tw_tick tw_overruns(struct tw *w);
 
@@ -455,7 +455,7 @@ struct tw_fire {
  *         fire.fn(fire.node, fire.arg);
  *
  * does what tw_advance(w, now, TW_UNBOUNDED) does. To the wheel, the callback has already returned:
- * tw_due, tw_overruns, tw_running and tw_wait know nothing of the fire, and between two calls the
+ * tw_due, tw_overruns, tw_running and tw_wait do not see the fire, and between two calls the
  * caller may do anything, including throw an exception. A periodic node is armed again. Returns 1,
  * or 0 if nothing is due by `now`. One call moves as many nodes as it must, in short holds of the
  * lock.

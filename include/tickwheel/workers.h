@@ -32,7 +32,7 @@
  *              runs. Called from a run it returns at once, and the queue is run or discarded
  *              afterwards. tw_runtime_free called from a run frees the runtime when that run has
  *              returned. If a tw_runtime_dispatch or tw_runtime_advance is in progress on another
- *              thread, the end of that call frees the runtime, and no call may follow. Items that
+ *              thread, that call frees the runtime when it ends, and no call may follow. Items that
  *              run, or wait and are not discarded, are in use until then.
  */
 #ifndef TICKWHEEL_WORKERS_H
@@ -56,7 +56,7 @@ struct tw_workers;
 /* The treatment of a fire that finds the queue full. */
 enum tw_when_full {
     TW_FULL_INLINE, /* the runtime's thread runs the fire that has waited longest; if all waiting
-                       fires belong to work items that are running, it waits for one of these */
+                       fires belong to work items that are running, it waits for one of these runs */
     TW_FULL_REJECT, /* the fire is not run, and counted in `rejected` */
     TW_FULL_BLOCK   /* the runtime's thread waits for room; all timers are late meanwhile */
 };

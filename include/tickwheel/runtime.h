@@ -174,11 +174,12 @@ int tw_runtime_free(struct tw_runtime *rt);
 
 /* In the child of a fork: makes the runtime usable there, stopped, with the same options. No node
  * is pending (all may be armed again), sets and tables are empty, no descriptor is watched, and a
- * descriptor that tw_runtime_fd handed out is closed. The call drops (task.h) the arguments of the child's
- * timers in sets and tables; the parent drops its own. Returns 0. Outside such a child the call does nothing
- * and returns 0. -EBUSY  called from a callback of the runtime, or from another function that the library
- * calls -ENOMEM, -EMFILE, -ENFILE  from the system; call it again, or free the runtime -ENOSYS, -EPERM,
- * -EOPNOTSUPP  as tw_runtime_new, if the child may do less than the parent
+ * descriptor that tw_runtime_fd handed out is closed. The call drops (task.h) the arguments of the
+ * child's timers in sets and tables; the parent drops its own. Returns 0. Outside such a child the
+ * call does nothing and returns 0.
+ *   -EBUSY  called from a callback of the runtime, or from another function that the library calls
+ *   -ENOMEM, -EMFILE, -ENFILE  from the system; call it again, or free the runtime
+ *   -ENOSYS, -EPERM, -EOPNOTSUPP  as tw_runtime_new, if the child may do less than the parent
  *
  * A callback that forks must not return in the child: call exec or _exit there. If it returns
  * anyway, the child calls no further callback. The other functions (`next`, `copy`, `drop`, `each`)

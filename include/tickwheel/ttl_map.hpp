@@ -6,10 +6,10 @@
 //     page loaded = pages.get_or_load("/about", [](const std::string &path) { return render(path); });
 //
 // Conventions
-//   Time       An entry is never returned once its time to live is over, however late the
-//              runtime's thread may be. A timer of its own removes and reports it: never
-//              early, and promptly (P1, P2). Setting the clock makes no difference, not even on
-//              a runtime on the wall clock.
+//   Time       The map never returns an entry whose time to live is over, however late the
+//              runtime's thread may be. Each entry has a timer, which removes and reports the
+//              entry: never early, and promptly (P1, P2). Setting the clock makes no difference,
+//              not even on a runtime on the wall clock.
 //   Threads    Any thread may make any call, callbacks included, except the destructor. No other
 //              call may be in progress when the destructor begins. A callback of this map must
 //              not destroy the map, because the destructor waits for callbacks; the map does not
@@ -18,17 +18,17 @@
 //              runtime drops as it ends may hold the last reference to the map. While the runtime
 //              is stopped nothing is reported, but max_size and the times to live hold. After a
 //              fork, leave the map alone in the child.
-//   Locks      Each shard has one, which is held for one entry at a time, and never while
-//              callbacks and loaders run. Keys and values are copied and keys are compared
-//              under it, so these operations must not call the map. If values are large to
-//              copy, store a std::shared_ptr<const T>.
+//   Locks      Each shard has a lock, held for one entry at a time, by clear() and the
+//              destructor for some dozens, and never while callbacks and loaders run. The map copies keys and
+//              values and compares keys under the lock, so these operations must not call the map. If values
+//              are large to copy, store a std::shared_ptr<const T>.
 //   Callbacks  on_expire runs on the runtime's thread; or, if that is late, on the thread whose
 //              set() finds the expired entry. on_evict runs on the thread that calls set().
 //              Both may call the map. Exceptions of both go to on_exception, which must not
 //              throw.
 //   Errors     std::system_error with invalid_argument for a null runtime, a time to live that
-//              is not positive, a jitter outside 0 .. 1, no shards or more than max_size; with
-//              no_child_process in the child of a fork. std::bad_alloc; and what hashing,
+//              is not positive, a jitter outside 0 .. 1, no shards, or more shards than
+//              max_size; with no_child_process in the child of a fork. std::bad_alloc; and what hashing,
 //              comparing and copying throw. After any exception the map is unchanged.
 //   Hashing    The result of Hash is mixed with a secret seed, so keys cannot be chosen to
 //              share a bucket. Keys whose whole hash is equal still do, and std::hash of strings

@@ -82,8 +82,8 @@ concept stoppable_work = std::move_constructible<F> && std::invocable<F &, std::
 // enough. It is called at once, and time counts from the co_await. Work that is ready by then uses
 // no timer.
 //
-// The stop state is allocated. The deadline fires where callbacks run; while the runtime is stopped, time
-// is not up. If the deadline cannot be armed, a stop is requested, too, and the co_await throws
+// The object allocates its stop state. The deadline fires where callbacks run; while the runtime is stopped,
+// time is not up. If the deadline cannot be armed, a stop is requested, too, and the co_await throws
 // std::system_error as tw_runtime_arm says. An await_transform of the coroutine's promise does not
 // see the work.
 //

@@ -19,17 +19,18 @@
 //              is stopped nothing is reported, but max_size and the times to live hold. After a
 //              fork, leave the map alone in the child.
 //   Locks      Each shard has a lock, held for one entry at a time, by clear() and the
-//              destructor for some dozens, and never while callbacks and loaders run. The map copies keys and
-//              values and compares keys under the lock, so these operations must not call the map. If values
-//              are large to copy, store a std::shared_ptr<const T>.
+//              destructor for some dozens, and never while callbacks and loaders run. The map
+//              copies keys and values and compares keys under the lock, so these operations
+//              must not call the map. If values are large to copy, store a
+//              std::shared_ptr<const T>.
 //   Callbacks  on_expire runs on the runtime's thread; or, if that is late, on the thread whose
 //              set() finds the expired entry. on_evict runs on the thread that calls set().
 //              Both may call the map. Exceptions of both go to on_exception, which must not
 //              throw.
 //   Errors     std::system_error with invalid_argument for a null runtime, a time to live that
 //              is not positive, a jitter outside 0 .. 1, no shards, or more shards than
-//              max_size; with no_child_process in the child of a fork. std::bad_alloc; and what hashing,
-//              comparing and copying throw. After any exception the map is unchanged.
+//              max_size; with no_child_process in the child of a fork. std::bad_alloc; and what
+//              hashing, comparing and copying throw. After any exception the map is unchanged.
 //   Hashing    The result of Hash is mixed with a secret seed, so keys cannot be chosen to
 //              share a bucket. Keys whose whole hash is equal still do, and std::hash of strings
 //              has no seed: if keys come from untrusted sources, pass a keyed hash such as

@@ -11,7 +11,7 @@
  * `close` is called whatever other threads were doing at the fork, so `close` must take no lock. Thread
  * cancellation (pthread_cancel) is disabled during all these calls.
  *
- * `wait_until`, `watch`, `descriptor` and `program` may be null, the others not. No function of a
+ * `wait_until`, `watch`, `descriptor` and `program` may be null, the others must not. No function of a
  * driver may call the runtime.
  */
 #ifndef TICKWHEEL_DRIVER_H
@@ -39,7 +39,7 @@ enum tw_clock {
 #define TW_NO_DEADLINE INT64_MAX
 
 /* The deadlines of a wait, which ends at the earlier of the two. A deadline that has passed, such as
- * 0, ends it at once. */
+ * 0, ends the wait at once. */
 struct tw_deadlines {
     int64_t steady_ns; /* a reading of the monotonic clock, or of boot time */
     int64_t wall_ns;   /* a reading of the wall clock; TW_NO_DEADLINE except with TW_CLOCK_WALL */

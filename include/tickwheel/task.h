@@ -36,7 +36,7 @@ struct tw_event {
 struct tw_entry {
     struct tw_node *node;     /* null for a timer of timers.h or keyed.h */
     tw_handle handle;         /* TW_NO_HANDLE unless it is a timer of timers.h */
-    const struct tw_key *key; /* null unless it is a timer of keyed.h */
+    const struct tw_key *key; /* null unless it is a timer of keyed.h; null from tw_keyed_get, too */
     void *arg;                /* the callback's argument; null for a node */
     const char *label;        /* see observe.h; null: none */
     int64_t due_ns;           /* its deadline, rounded up to a tick, a reading of its clock */

@@ -49,8 +49,8 @@ inline void print_exception(const std::exception_ptr &thrown) noexcept {
     }
 }
 
-// A callable up to this size is kept inside its timer, without allocation, if its move constructor
-// does not throw and its alignment is at most a pointer's. Others are allocated, once, by `new`.
+// A timer contains a callable of up to this size, without allocation, if the callable's move constructor
+// does not throw and its alignment is at most a pointer's. Timers allocate others, once, by `new`.
 inline constexpr std::size_t inline_size = 56;
 
 namespace detail {
@@ -62,11 +62,11 @@ struct home {
     tw_timers *timers = nullptr;
     tw_workers *pool = nullptr;
     exception_handler on_exception;
-    std::shared_ptr<const home> kept;  // itself, if it must never be freed: see ~basic_runtime
+    std::shared_ptr<const home> kept;  // this home itself, if it must never be freed: see ~basic_runtime
 };
 
 // The runtime that a callback of its own has destroyed on this thread. Only std::exit may do that,
-// because the callback then does not return; `guard` asserts it.
+// because the callback then does not return; `guard` asserts that no such callback returns.
 inline thread_local const home *destroyed_here = nullptr;
 
 // Calls f. Passes exceptions to the handler: none may reach the C library.
@@ -127,8 +127,8 @@ template <class F> void move_stored(void *to, void *from) {
 
 template <class F> void drop_stored(void *arg) { std::destroy_at(static_cast<stored_callable<F> *>(arg)); }
 
-// The task that calls a copy of `from`. The start of the task moves from it, unless it can be copied
-// as bytes.
+// The task that calls a copy of `from`. Starting the task moves from `from`, unless the callable can be
+// copied as bytes.
 template <class Clock, class F> tw_task task_of(stored_callable<F> &from) {
     static_assert(sizeof from <= stored_callable_size);
     tw_task task = {};

@@ -8,10 +8,10 @@
  * Threads: `open` and `close` are called by one thread while no other function runs. `wait_until`
  * and `program` are called by one thread at a time, the one that fires. `wake` is called by any
  * thread at any time between `open` and `close`, also by several at once. In the child of a fork
- * `close` is called whatever other threads were doing at the fork, so it must take no lock. Thread
+ * `close` is called whatever other threads were doing at the fork, so `close` must take no lock. Thread
  * cancellation (pthread_cancel) is disabled during all these calls.
  *
- * `wait_until`, `watch`, `descriptor` and `program` may be null, the others not. No function of a
+ * `wait_until`, `watch`, `descriptor` and `program` may be null, the others must not. No function of a
  * driver may call the runtime.
  */
 #ifndef TICKWHEEL_DRIVER_H
@@ -39,7 +39,7 @@ enum tw_clock {
 #define TW_NO_DEADLINE INT64_MAX
 
 /* The deadlines of a wait, which ends at the earlier of the two. A deadline that has passed, such as
- * 0, ends it at once. */
+ * 0, ends the wait at once. */
 struct tw_deadlines {
     int64_t steady_ns; /* a reading of the monotonic clock, or of boot time */
     int64_t wall_ns;   /* a reading of the wall clock; TW_NO_DEADLINE except with TW_CLOCK_WALL */
@@ -53,11 +53,11 @@ enum tw_watch_change { TW_WATCH_ADD, TW_WATCH_MODIFY, TW_WATCH_REMOVE };
 struct tw_driver {
     const char *name;
 
-    unsigned clocks; /* TW_CLOCK_BIT of each clock that it can wait on. A driver without
+    unsigned clocks; /* TW_CLOCK_BIT of each clock that the driver can wait on. A driver without
                         `wait_until` and `descriptor` has virtual time, with or without a
                         virtual wall clock */
 
-    size_t state_size; /* bytes of zeroed state that each runtime allocates for it */
+    size_t state_size; /* bytes of zeroed state that each runtime allocates for the driver */
 
     /* Initialises the state, which is zeroed and aligned for any type. Returns 0, or a negative
      * errno after releasing everything that it took. */
@@ -66,9 +66,9 @@ struct tw_driver {
     /* Releases all that `open` took. */
     void (*close)(void *state);
 
-    /* Waits until a deadline, or until `wake` is called; a `wake` since the last wait counts. It
-     * may return spuriously, and does not sleep if a deadline has passed. If the wall clock is set
-     * during the wait, it must follow that clock. Returns 1 if it may have slept, 0 if not, or a
+    /* Waits until a deadline, or until `wake` is called; a `wake` since the last wait counts. The
+     * function may return spuriously, and does not sleep if a deadline has passed. If the wall clock is
+     * set during the wait, the wait must follow that clock. Returns 1 if it may have slept, 0 if not, or a
      * negative errno if it cannot wait; the runtime then calls it again a millisecond later. NULL:
      * the runtime has no thread; if `descriptor` is null too, time is virtual. */
     int (*wait_until)(void *state, const struct tw_deadlines *until);
@@ -80,10 +80,10 @@ struct tw_driver {
      * sleep. */
     void (*wake)(void *state);
 
-    /* Adds, changes or removes a watched descriptor. `wait_until` calls fn(fd, events, arg) when it
-     * is ready, at most one such call for each wait. When TW_WATCH_REMOVE returns, fn is not running
-     * and is not called again, except that fn itself may remove its descriptor. Called by any thread,
-     * callbacks included. Returns 0 or a negative errno. NULL: it watches no descriptors. */
+    /* Adds, changes or removes a watched descriptor. `wait_until` calls fn(fd, events, arg) when the
+     * descriptor is ready, at most one such call for each wait. When TW_WATCH_REMOVE returns, fn is not
+     * running and is not called again, except that fn itself may remove its descriptor. Called by any
+     * thread, callbacks included. Returns 0 or a negative errno. NULL: the driver watches no descriptors. */
     int (*watch)(void *state, enum tw_watch_change change, int fd, uint32_t events, tw_watch_callback *fn,
                  void *arg);
 

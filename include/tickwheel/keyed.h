@@ -8,8 +8,8 @@
  *     ...
  *     tw_keyed_cancel(orders, tw_key_number(order->id));    // paid
  *
- * There is one timer for each key. Finding it takes as long with a million keys as with ten. Keys are
- * hashed with a secret of each table, so that an attacker cannot choose keys that collide.
+ * There is one timer for each key. Finding the timer takes as long with a million keys as with ten. Each
+ * table hashes keys with a secret of its own, so that an attacker cannot choose keys that collide.
  *
  * Conventions are those of runtime.h, and:
  *   Arguments  `keyed` is the table, and `key` the key of the timer that the call is about.

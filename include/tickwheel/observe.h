@@ -66,25 +66,26 @@ struct tw_histogram {
     int64_t sum_ns, max_ns;
 };
 
-/* Returns the limit of a bucket in nanoseconds, the least duration that is too long for it;
+/* Returns the limit of a bucket in nanoseconds, the least duration that the bucket does not count;
  * INT64_MAX for the last bucket, and for a `bucket` that does not exist. */
 TW_MUST_CHECK int64_t tw_bucket_limit(unsigned bucket);
 
-/* Returns the duration that `share` of those in the histogram do not exceed, 0.99 for the 99th
- * percentile: the limit of its bucket, or the longest of all if that is less. 0 if there are none. */
+/* Returns a percentile: the duration that the fraction `share` of the durations in the histogram does
+ * not exceed, 0.99 for the 99th percentile. The result is the limit of a bucket, or the longest duration
+ * if that is less; 0 if the histogram is empty. */
 TW_MUST_CHECK int64_t tw_histogram_share(const struct tw_histogram *histogram, double share);
 
 /* Why a fire was late. If there were several causes, this is the one that took longest, except that
  * TW_LATE_BUDGET takes precedence. */
 enum tw_late_cause {
     TW_LATE_WAKING,    /* the system woke the thread late; or the program did not drive the runtime */
-    TW_LATE_CALLBACKS, /* callbacks before it took that long */
-    TW_LATE_BUDGET     /* the budget of a turn was used up while it was due */
+    TW_LATE_CALLBACKS, /* earlier callbacks took that long */
+    TW_LATE_BUDGET     /* a turn used up its budget while the fire was due */
 };
 #define TW_LATE_CAUSES 3
 
-/* Counts since the runtime was made. With tw_runtime_dispatch, "the thread" is the one that calls
- * it. On virtual time only `wakes` and `clock_sets` are counted. */
+/* Counts since the runtime was made. With tw_runtime_dispatch, "the thread" is the thread that calls it.
+ * On virtual time only `wakes`, `clock_sets`, `late` and, for workers, `callbacks` are counted. */
 struct tw_stats {
     uint64_t wakeups; /* times that the thread woke up after it may have slept, or dispatched */
     uint64_t wakes;   /* times that a call woke the thread, for an earlier deadline or to stop;
@@ -100,14 +101,14 @@ struct tw_stats {
     uint64_t wait_errors; /* times that the driver could not wait; see wait_until in driver.h */
 
     /* Deadlines that had already passed when the thread was ready to sleep until them, and how late
-     * it was: callbacks held it up, or the system ran other threads. */
+     * the thread was: callbacks held it up, or the system ran other threads. */
     uint64_t held_up;
     int64_t held_up_sum_ns, held_up_max_ns;
 
     struct tw_histogram callbacks;            /* how long callbacks ran, on workers too; on virtual
                                                  time, on workers alone */
-    struct tw_histogram late[TW_LATE_CAUSES]; /* how late fires began after their deadline, which is a
-                                                 whole tick, by cause. Every fire is in one of them */
+    struct tw_histogram late[TW_LATE_CAUSES]; /* by cause, how long fires began after their deadline,
+                                                 rounded up to a tick. Every fire counts in exactly one */
 };
 
 /* Fills in *stats and returns 0. */
@@ -115,8 +116,8 @@ int tw_runtime_stats(struct tw_runtime *rt, struct tw_stats *stats);
 
 /* --- pending timers ------------------------------------------------------------------ */
 
-/* Calls visit(entry, arg) for the timers that are pending, in no particular order, until it returns
- * something other than 0. No lock is held for longer than it takes to copy one timer, and nothing is
+/* Calls visit(entry, arg) for the timers that are pending, in no particular order, until `visit`
+ * returns something other than 0. No lock is held for longer than it takes to copy one timer, and nothing is
  * allocated. A timer that is pending throughout, and that no call arms or moves, is visited once.
  * There are two exceptions for nodes: a node is visited twice if the wheel lowers it during the
  * walk, and may be missed if it is periodic and fires during the walk, or if an earlier
@@ -150,8 +151,8 @@ struct tw_slow_callback {
     tw_handle handle;           /* TW_NO_HANDLE for a node or a timer of keyed.h */
     const void *function;       /* address of the callback */
     int64_t running_ns;         /* for how long it has been running */
-    int on_worker;              /* not 0: on a worker; else on the thread that fires, and so it holds up
-                                   all other timers */
+    int on_worker;              /* not 0: on a worker; else on the thread that fires, where the
+                                   callback holds up all other timers */
 };
 
 typedef void tw_slow_report(const struct tw_slow_callback *slow, void *arg);

@@ -39,8 +39,8 @@ concept pinned_callback = callback<F, typename Of::clock> &&
 // the type that it is made on: a runtime, or a pool of workers, which then runs the callable.
 //
 // Destroying it cancels it and waits for its callback, so do not hold a lock that the callback
-// takes. Inside the callback itself, it does not wait. Destroy it before its pool; it may outlive
-// its runtime.
+// takes. Inside the callback itself, the destructor does not wait. Destroy a timer before its pool; it
+// may outlive its runtime.
 //
 // All functions but constructor and destructor may be called from any thread, callbacks included.
 // They throw std::system_error as those of basic_timers do, and no std::bad_alloc.
@@ -57,11 +57,12 @@ template <class F, class Of = runtime> class pinned_timer {
     pinned_timer &operator=(const pinned_timer &) = delete;
     ~pinned_timer() { tw_runtime_retire(home_->rt, node()); }
 
-    // Names the kind of timer; the text outlives the runtime. See observe.h. Not while it is pending.
+    // Gives the timer a label, a text that names its kind and must outlive the runtime; see observe.h.
+    // Throws std::system_error (device_or_resource_busy) if the timer is pending.
     void label(const char *text) { detail::check(tw_runtime_label(home_->rt, node(), text)); }
 
-    // Arm the timer: once after a delay, once at a time point, or with a period. If it was pending
-    // it is moved.
+    // Arm the timer: once after a delay, once at a time point, or with a period. A pending timer is
+    // moved.
     template <class Rep, class Period> void after(std::chrono::duration<Rep, Period> delay) {
         detail::check(tw_runtime_after(home_->rt, node(), detail::delay_in(delay)));
     }
@@ -75,7 +76,7 @@ template <class F, class Of = runtime> class pinned_timer {
     }
 
     // Makes a pending timer due `delay` from now, earlier or later than it was. Returns false and does
-    // nothing if it is not pending.
+    // nothing if the timer is not pending.
     template <class Rep, class Period> bool move(std::chrono::duration<Rep, Period> delay) {
         return was_pending(tw_runtime_move(home_->rt, node(), detail::delay_in(delay)));
     }
@@ -98,7 +99,7 @@ template <class F, class Of = runtime> class pinned_timer {
     bool cancel() noexcept { return tw_runtime_cancel(home_->rt, node()) > 0; }
     bool cancel_wait() noexcept { return tw_runtime_cancel_wait(home_->rt, node()) > 0; }
 
-    // Returns the time until it is due: 0 if that has passed, nothing if it is not pending.
+    // Returns the time until the timer is due: 0 if that has passed, nothing if it is not pending.
     [[nodiscard]] std::optional<std::chrono::nanoseconds> remaining() const noexcept {
         return detail::remaining_of(tw_runtime_remaining(home_->rt, detail::node_in(node_)));
     }
@@ -114,7 +115,7 @@ template <class F, class Of = runtime> class pinned_timer {
         return true;
     }
 
-    // The callable may destroy the timer, so `self` is not used after it.
+    // The callable may destroy the timer, so `fire` does not use `self` after calling it.
     static void fire(tw_node *, void *arg) {
         auto &self = *static_cast<pinned_timer *>(arg);
         const detail::home &at = *self.home_;

@@ -8,8 +8,8 @@
  *           cannot hang a waiter of higher priority
  *   none    no lock: for programs that use each wheel from one thread only
  *   cortexm, riscv
- *           bare metal on one core: the lock masks interrupts and restores the former mask; all
- *           of them, or with TW_BASEPRI those from a priority on
+ *           bare metal on one core: the lock masks all interrupts, or with TW_BASEPRI those from a
+ *           priority on, and restores the former mask
  *   freertos, zephyr
  *           the kernel's own lock for threads and interrupts: a critical section, irq_lock
  *
@@ -80,22 +80,22 @@ static inline void tw_port_unlock(uint32_t *word);
  * lock is held.
  *
  *     void tw_port_check_used(const struct tw *w, const struct tw_node *node);
- * A call was given this node. `w` is null if the call was refused. If the node is pending on
- * another wheel, its contents must be left alone.
+ * The user has passed this node to a call, which has refused it if `w` is null. If the node is pending on
+ * another wheel, whose lock is not held, this function must not read the node's contents.
  *
  *     void tw_port_check_pending(const struct tw_node *node);
  *     void tw_port_check_kept(const struct tw_node *node);
  *     void tw_port_check_idle(const struct tw_node *node);
- * In this order: the node has become pending, or the wheel has changed it; the node should still be
- * as it was then; the node is no longer pending. Its links may have changed meanwhile.
+ * `pending`: the node has become pending, or the wheel has changed it. `kept`: the node must still be as
+ * `pending` last saw it, except for its links. `idle`: the node is no longer pending.
  *
  *     void tw_port_check_some(const struct tw *w);
  * Called regularly, to check a few of the wheel's pending nodes.
  *
  *     const void *tw_port_check_enter(const void *caller);
  *     void tw_port_check_leave(const void *const *former);
- * A call by the user begins, and ends; `leave` receives the result of `enter`. Calls may nest: then
- * the outermost is the user's. */
+ * A call by the user begins, and ends; `leave` receives a pointer to the result of `enter`. Calls may
+ * nest: then the outermost is the user's. */
 
 #ifndef TW_PORT_HEADER
 #error "the build names the port: see TW_PORT in CMakeLists.txt"

@@ -27,7 +27,7 @@
  *                freed, because a callback or another function of yours called tw_runtime_free
  *                and still runs, or because `drop` of task.h is running
  *   Nodes      Those of tw.h: they live in your storage, are initialised by tw_node_init, and must
- *              not be copied or freed while pending. Use a node with one runtime at a time; -EBUSY
+ *              not be copied or freed while pending. Use a node with one runtime at a time. -EBUSY
  *              catches mistakes; it does not make a race between two runtimes safe.
  *   Threads    Every function may be called from any thread, callbacks included, unless it says
  *              otherwise. No function is a cancellation point: pthread_cancel takes effect after
@@ -41,7 +41,7 @@
  *              exception may leave them where the program drives the runtime (run, dispatch, advance,
  *              leap): it passes through that call and ends it, and the callback counts as
  *              returned. On the library's own threads an exception ends the program
- *              (std::terminate). tw_runtime_due returns what the node was due at. Threads and
+ *              (std::terminate). tw_runtime_due returns the deadline of the fire. Threads and
  *              programs that a callback starts inherit blocked signals, and the CPUs and priority
  *              from the options.
  *   Allocates  tw_runtime_new, tw_runtime_start, tw_runtime_after_fork, and tw_runtime_watch for
@@ -77,8 +77,8 @@ struct tw_runtime_options {
      * expensive. */
     int64_t tick_ns;
 
-    /* The clock; see driver.h. 0: the driver's default. -EOPNOTSUPP if the driver cannot wait on
-     * it. These drivers support:
+    /* The clock; see driver.h. 0: the driver's default. tw_runtime_new returns -EOPNOTSUPP if the
+     * driver cannot wait on this clock. The drivers support:
      *            monotonic  boot  wall  virtual
      *   sleep        yes
      *   epoll        yes     yes   yes
@@ -88,7 +88,7 @@ struct tw_runtime_options {
      * Absolute deadlines are readings of this clock. */
     enum tw_clock clock;
 
-    /* "sleep", "epoll", "uring", "timerfd" or "manual". NULL: "sleep". -ENOENT for any other name.
+    /* "sleep", "epoll", "uring", "timerfd" or "manual". NULL: "sleep".
      *
      * "uring" is io_uring, from Linux 6.1 on. Where that is missing or forbidden, as in many sandboxes,
      * tw_runtime_new fails and does not fall back to another driver. "epoll" does the same with
@@ -119,8 +119,8 @@ struct tw_runtime_options {
 
 /* --- lifetime -------------------------------------------------------------------- */
 
-/* Makes a runtime and stores it in *rt. It is stopped; nodes may already be armed. `options` may be
- * null. Returns 0. The caller owns the runtime and frees it with tw_runtime_free.
+/* Makes a runtime and stores it in *rt. The runtime is stopped; you may arm nodes before you start it.
+ * `options` may be null. Returns 0. The caller owns the runtime and frees it with tw_runtime_free.
  *   -EINVAL      also: both a driver name and a driver of your own
  *   -ENOENT      no driver has that name
  *   -EOPNOTSUPP  the driver cannot wait on this clock; "uring" cannot wait on any clock in a time
@@ -134,8 +134,8 @@ TW_MUST_CHECK int tw_runtime_new(struct tw_runtime **rt, const struct tw_runtime
 
 /* Starts the thread, which blocks all signals. Timers that became due while the runtime was stopped
  * fire now, periodic ones by their policy. Returns 0.
- *   -EALREADY    it runs already
- *   -EBUSY       called from a callback; another thread dispatches it; or tw_runtime_fd has
+ *   -EALREADY    the thread runs already
+ *   -EBUSY       called from a callback; another thread drives the runtime; or tw_runtime_fd has
  *                handed out its descriptor
  *   -EOPNOTSUPP  the driver has no thread (manual)
  *   -EAGAIN, -ENOMEM, -EPERM  from the system: no thread, or not with this priority
@@ -143,48 +143,48 @@ TW_MUST_CHECK int tw_runtime_new(struct tw_runtime **rt, const struct tw_runtime
 TW_MUST_CHECK int tw_runtime_start(struct tw_runtime *rt);
 
 /* Fires timers on this thread, instead of one of the library's, until tw_runtime_stop: for a program that
- * consists of its timers. Unlike the library's thread this one keeps its signals, name, CPUs and priority; it
- * has the slack of the options while it runs. A stop before the call has no effect on it. A callback's
- * exception passes through and ends the call. Returns 0.
- *   -EBUSY       the runtime's thread runs; another thread drives it; called from a callback; or
- *                tw_runtime_fd has handed out its descriptor
+ * does nothing but run its timers. Unlike the library's thread, the calling thread keeps its signals,
+ * name, CPUs and priority; it has the slack of the options during the call. A stop before the call has no
+ * effect on it. A callback's exception passes through and ends the call. Returns 0.
+ *   -EBUSY       the runtime's thread runs; another thread drives the runtime; called from a
+ *                callback; or tw_runtime_fd has handed out its descriptor
  *   -EOPNOTSUPP  the driver does not wait (manual)
  *   -ECHILD      also: a callback has forked and returned, and this is the child */
 int tw_runtime_run(struct tw_runtime *rt);
 
 /* Stops the thread and waits for it: after the return no callback begins and none is running. Nodes
  * stay pending, and time goes on; tw_runtime_start resumes. Called from a callback it returns at
- * once, and that callback is the last. A tw_runtime_run, tw_runtime_dispatch or tw_runtime_advance
- * in progress returns early, but tw_runtime_stop does not wait for it; the next such call fires
- * again. Two callbacks that stop each other's runtimes deadlock. Returns 0, even if the runtime was
- * already stopped. */
+ * once, and that callback is the last. A tw_runtime_run, tw_runtime_dispatch, tw_runtime_advance or
+ * tw_runtime_leap in progress returns early, but tw_runtime_stop does not wait for that; the next such
+ * call fires again. Two callbacks that stop each other's runtimes deadlock. Returns 0, even if the runtime
+ * was already stopped. */
 int tw_runtime_stop(struct tw_runtime *rt);
 
 /* Stops the runtime and frees it; `rt` may be null. Pending nodes become idle, as if cancelled:
  * after the return any thread may arm them elsewhere or free them. No other thread may be in a call
  * on the runtime. Returns 0.
  *
- * It may be called from a callback of the runtime, and from the other functions that the library
- * calls (`next`, `copy`, `drop`, `each`). Nodes are idle when it returns there too, but the runtime
- * itself is freed later: when that function has returned, by the thread that runs it or at the end
- * of your call that led to it. Until then calls on the runtime are safe, and those that would arm
- * something return -ESHUTDOWN. Callbacks that other threads are running go on; work items that wait in a
- * queue still run, except with TW_STOP_DISCARD (workers.h). */
+ * You may call tw_runtime_free from a callback of the runtime, and from the other functions that the
+ * library calls (`next`, `copy`, `drop`, `each`). Nodes are idle when the call returns there too, but the
+ * runtime itself is freed later: when that function has returned, by the thread that runs it or at the end of
+ * your call that led to it. Until then calls on the runtime are safe, and those that would arm something
+ * return -ESHUTDOWN. Callbacks that other threads are running go on; work items that wait in a queue still
+ * run, except with TW_STOP_DISCARD (workers.h). */
 int tw_runtime_free(struct tw_runtime *rt);
 
 /* In the child of a fork: makes the runtime usable there, stopped, with the same options. No node
  * is pending (all may be armed again), sets and tables are empty, no descriptor is watched, and a
- * descriptor that tw_runtime_fd handed out is closed. `drop` (task.h) is called for the timers of sets
- * and tables, as the parent will call it for its own. Returns 0. Outside such a child it does nothing and
- * returns 0.
- *   -EBUSY  called from a callback of the runtime, or from another function that it has called
+ * descriptor that tw_runtime_fd handed out is closed. The call drops (task.h) the arguments of the
+ * child's timers in sets and tables; the parent drops its own. Returns 0. Outside such a child the
+ * call does nothing and returns 0.
+ *   -EBUSY  called from a callback of the runtime, or from another function that the library calls
  *   -ENOMEM, -EMFILE, -ENFILE  from the system; call it again, or free the runtime
  *   -ENOSYS, -EPERM, -EOPNOTSUPP  as tw_runtime_new, if the child may do less than the parent
  *
  * A callback that forks must not return in the child: call exec or _exit there. If it returns
  * anyway, the child calls no further callback. The other functions (`next`, `copy`, `drop`, `each`)
- * may return in the child, to your call that led to them; that call returns -ECHILD if it had more
- * left to call or to start.
+ * may return in the child, to your call that led to them; that call returns -ECHILD if it still had
+ * functions to call or a timer to start.
  *
  * Do not call fork in a signal handler on a thread that uses the library: if the handler has
  * interrupted a call that holds a lock, the fork waits for that lock forever. (_Fork, which POSIX
@@ -195,7 +195,7 @@ TW_MUST_CHECK int tw_runtime_after_fork(struct tw_runtime *rt);
 
 /* Arming a pending node moves it: its former deadline and period are forgotten. */
 
-/* Fires once, `delay_ns` from now. 0 fires at once: armed in a callback, the node fires in the same
+/* Fires the node once, `delay_ns` from now. 0 fires at once: armed in a callback, the node fires in the same
  * turn, before the thread looks at descriptors, unless the next tick has begun since or the turn's
  * budget is spent; then it fires in the next turn. 1 fires at the next tick, never in the same turn;
  * descriptors are served first, and tw_runtime_dispatch or tw_runtime_leap returns. Returns 0.
@@ -210,7 +210,7 @@ int tw_runtime_after(struct tw_runtime *rt, struct tw_node *node, int64_t delay_
  *   -EPERM  the node is retired */
 int tw_runtime_at(struct tw_runtime *rt, struct tw_node *node, int64_t deadline_ns);
 
-/* Fires every `period_ns` until cancelled, first one period from now, without drift: the n-th
+/* Fires the node every `period_ns` until it is cancelled, first one period from now, without drift: the n-th
  * deadline lies n periods after the first, to the nanosecond, and each deadline rounds up to a tick
  * separately (16666667 ns on ticks of 1 ms: after 17, 34, 51, 67 ms). `missed` is the policy for
  * fires that are late by more than a period. Returns 0.
@@ -243,8 +243,8 @@ struct tw_when {
 int tw_runtime_arm(struct tw_runtime *rt, struct tw_node *node, const struct tw_when *when);
 
 /* Moves a pending node: it is now due `delay_ns` from now, which may be earlier or later than
- * before; with 0, at the next tick. Its grid shifts with it. A node with an absolute deadline on
- * the wall clock keeps following that clock. Returns 0.
+ * before; with 0, at the next tick. The grid of a periodic node shifts with it. A node with an
+ * absolute deadline on the wall clock keeps following that clock. Returns 0.
  *   -ENOENT  the node is not pending
  *   -EBUSY   the node is pending on another runtime or wheel */
 int tw_runtime_move(struct tw_runtime *rt, struct tw_node *node, int64_t delay_ns);
@@ -332,27 +332,27 @@ TW_MUST_CHECK int tw_runtime_check(struct tw_runtime *rt, tw_report *report, voi
 
 /* --- descriptors: drivers that watch, of the built-in ones epoll and uring ---------- */
 
-/* Watches a descriptor: fn(fd, events, arg) is called on the runtime's thread when it is ready.
+/* Watches a descriptor: the runtime's thread calls fn(fd, events, arg) when the descriptor is ready.
  * `events` has the values and the rules of epoll_ctl (EPOLLIN, EPOLLOUT, EPOLLET ...). Closing a
  * descriptor ends the watch, but call tw_runtime_unwatch before you close it. After a stop and a
  * start fn may be called once for what was ready before the stop, so read without blocking. Returns
  * 0.
  *   -EOPNOTSUPP  this driver watches no descriptors
- *   -EEXIST      it is watched already
+ *   -EEXIST      the descriptor is watched already
  *   -EBADF, -EPERM, -ENOSPC, -ENOMEM, -EINVAL  as epoll_ctl */
 TW_MUST_CHECK int tw_runtime_watch(struct tw_runtime *rt, int fd, uint32_t events, tw_watch_callback *fn,
                                    void *arg);
 
 /* Changes the events of the watched descriptor `fd`. Returns 0.
  *   -EOPNOTSUPP  this driver watches no descriptors
- *   -ENOENT      it is not watched
+ *   -ENOENT      the descriptor is not watched
  *   -EBADF, -ENOMEM, -EINVAL  as epoll_ctl */
 TW_MUST_CHECK int tw_runtime_watch_modify(struct tw_runtime *rt, int fd, uint32_t events);
 
 /* Stops watching the descriptor `fd`, and waits until its callback is not running on another thread;
  * called from a callback it does not wait. Close the descriptor afterwards. Returns 0.
  *   -EOPNOTSUPP  this driver watches no descriptors
- *   -ENOENT      it is not watched */
+ *   -ENOENT      the descriptor is not watched */
 int tw_runtime_unwatch(struct tw_runtime *rt, int fd);
 
 /* --- a loop of your own: drivers with a descriptor, of the built-in ones timerfd ---- */
@@ -363,7 +363,7 @@ int tw_runtime_unwatch(struct tw_runtime *rt, int fd);
  * due earlier than all others makes the descriptor readable, with one system call; further such
  * calls make none until you dispatch. The runtime cannot know whether your loop is about to sleep,
  * so it makes this system call on the loop's own thread, too, but not in callbacks.
- *   -EOPNOTSUPP  this driver has none
+ *   -EOPNOTSUPP  this driver has no descriptor
  *   -EBUSY       the runtime's thread runs, another thread dispatches, or called from a callback
  *   others       the descriptor could not be programmed; call again later */
 TW_MUST_CHECK int tw_runtime_fd(struct tw_runtime *rt);

@@ -68,7 +68,7 @@ template <class Clock> class basic_runtime : public basic_timers<Clock, tw_node>
     explicit basic_runtime(const runtime_options &o = {})
         : basic_runtime(o, clock_traits<Clock>::id, clock_traits<Clock>::driver) {}
 
-    // Virtual, so that a runtime on virtual time may be owned as a basic_runtime.
+    // `virtual`, so that a basic_virtual_runtime may be destroyed through a pointer to its basic_runtime.
     virtual ~basic_runtime() {
         if (tw_runtime_due(native()) != TW_NO_DEADLINE) {
             // Inside a callback, so this is std::exit. The callback never returns, and others may go
@@ -90,7 +90,8 @@ template <class Clock> class basic_runtime : public basic_timers<Clock, tw_node>
     void stop() { detail::check(tw_runtime_stop(native())); }
     void start() { detail::check(tw_runtime_start(native())); }
 
-    // Fires timers on this thread until stop(). An exception of a callback passes through.
+    // Fires timers on this thread until stop(). The exception of a callback of the C interface passes
+    // through; those of C++ callables go to on_exception.
     void run() { detail::check(tw_runtime_run(native())); }
 
     // See tw_runtime_stats.
@@ -133,10 +134,11 @@ template <class Clock> class basic_runtime : public basic_timers<Clock, tw_node>
 //
 // Its time points have the type of the clock that it stands in for, and count from its own beginning:
 // now() is 0 at first. So the code under test must ask its runtime for the time. Code that calls
-// std::chrono::steady_clock::now() itself compiles, too, but on virtual time the result is a moment
-// in the future, as far off as the machine has been up.
+// std::chrono::steady_clock::now() itself compiles, too, but on virtual time the result lies in the
+// future, by about the time that the machine has been up.
 //
-// The options `driver` and `own_driver` are refused, with std::system_error (invalid_argument).
+// The constructor refuses the options `driver` and `own_driver`, with std::system_error
+// (invalid_argument).
 template <class Clock> class basic_virtual_runtime : public basic_runtime<Clock> {
   public:
     explicit basic_virtual_runtime(const runtime_options &o = {})

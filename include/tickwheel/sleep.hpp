@@ -18,8 +18,8 @@ namespace tickwheel {
 
 // The result of sleep_for and sleep_until, to be awaited. It lives in the coroutine's frame, and
 // nothing is allocated. The coroutine resumes where callbacks run: on the runtime's thread, or on
-// a worker. If a stop was requested before the co_await, it does not suspend at all. An exception
-// that it throws out of resume() goes to the exception handler.
+// a worker. If a stop was requested before the co_await, the coroutine does not suspend at all. An
+// exception that the coroutine throws out of resume() goes to the exception handler.
 //
 // Destroying the suspended coroutine cancels its sleep, and waits for its callback if that has
 // just begun; the callback then does not resume it. Only a suspended coroutine may be destroyed.
@@ -28,8 +28,8 @@ namespace tickwheel {
 //
 // A coroutine that sleeps when its runtime is destroyed is never resumed, and may be destroyed
 // later. Requesting a stop calls the runtime, so no such request may be in progress while the
-// runtime is destroyed. On a pool that rejects or discards fires, a sleeper whose fire is left out
-// is never resumed either, not even by a stop request.
+// runtime is destroyed. If a pool rejects or discards the fire of a sleeper, the coroutine is never
+// resumed either, not even by a stop request.
 //
 // g++ before 12.3, which includes that of Debian 12, miscompiles coroutines that have a co_await
 // in the condition of an `if` or `while` and no variable in their outermost block (its bug
@@ -88,10 +88,10 @@ template <class Node> class [[nodiscard("co_await it")]] sleeper {
         void operator()() const noexcept { tw_runtime_move(at->rt, node, 0); }
     };
 
-    // The thread that replaces `asleep` decides the coroutine's fate: here it is resumed, in the
-    // destructor it is not. If the coroutine is still falling asleep on another thread, it must not
-    // be resumed yet; await_suspend sees `over` and arms the node once more, so that the coroutine
-    // resumes on this thread.
+    // The function that replaces `asleep` decides: `fire` resumes the coroutine, the destructor does
+    // not. While the coroutine is still falling asleep on another thread, `fire` must not resume it;
+    // await_suspend then sees `over` and arms the node once more, so that the coroutine resumes on the
+    // thread that fires.
     static void fire(tw_node *, void *arg) {
         auto &self = *static_cast<sleeper *>(arg);
         const detail::home &at = *self.home_;

@@ -36,7 +36,7 @@ struct tw_event {
 struct tw_entry {
     struct tw_node *node;     /* null for a timer of timers.h or keyed.h */
     tw_handle handle;         /* TW_NO_HANDLE unless it is a timer of timers.h */
-    const struct tw_key *key; /* null unless it is a timer of keyed.h */
+    const struct tw_key *key; /* null unless it is a timer of keyed.h; null from tw_keyed_get, too */
     void *arg;                /* the callback's argument; null for a node */
     const char *label;        /* see observe.h; null: none */
     int64_t due_ns;           /* its deadline, rounded up to a tick, a reading of its clock */
@@ -77,17 +77,17 @@ struct tw_task {
     /* Releases `arg`; null: nothing to release. Called exactly once, when nothing uses `arg` any
      * more: the timer has fired for the last time, or was cancelled or replaced, or its
      * runtime was freed; and if a callback is running, after that has returned. Called on the thread
-     * that ended the timer. Not called if starting the timer fails.
+     * that ended the timer. Not called on your argument if starting the timer fails.
      *
      * While the runtime is being freed, `drop` may use every set, table and pool of the runtime, in
-     * whatever order they were made: it may cancel timers and nodes.
-     * Functions that arm, move, start or make something return -ESHUTDOWN. */
+     * whatever order they were made: it may cancel timers and nodes. Functions that arm, move, start or make
+     * something return -ESHUTDOWN. */
     void (*drop)(void *arg);
 
     /* Not 0: the arg_size bytes that `arg` points to are copied into the timer, and the callback,
      * `next` and `drop` get the copy, which is aligned to 16 bytes. At most as many bytes as the
-     * `storage` option. `copy` makes the copy; null: memcpy. It is called while the timer is
-     * started, after all checks; if starting fails after that, `drop` is called on the copy. */
+     * `storage` option. `copy` makes the copy; null: memcpy. The call that starts the
+     * timer calls `copy` after all checks; if it fails after that, it calls `drop` on the copy. */
     size_t arg_size;
     void (*copy)(void *to, void *from);
 
@@ -102,8 +102,8 @@ struct tw_set_options {
     uint32_t capacity;          /* highest number of timers at a time, all allocated when the set is made; 0:
                                    limited only by memory and TW_TIMERS_MAX of timers.h. A timer
                                    that was cancelled or replaced, or fires for the last time,
-                                   counts until its callback and `drop` have returned; but one
-                                   replaced timer does not count */
+                                   counts until its callback and `drop` have returned. A table has
+                                   room for one timer more, so that a full one can replace a timer */
     size_t storage;             /* bytes in each timer for a copy of its argument, 0 to 4096; see tw_task */
     struct tw_workers *workers; /* pool that runs the callbacks; NULL: the runtime's thread does */
     int concurrent;             /* not 0: workers may run several fires of one timer at the same time */

@@ -23,8 +23,8 @@
 //   Errors      std::system_error with codes of std::generic_category, which compare with
 //               std::errc. After an exception nothing has changed. Functions that cancel or
 //               query do not throw.
-//   Threads     Any call from any thread, callbacks included. Constructing, destroying and
-//               assigning an object: one thread at a time.
+//   Threads     Any thread may make any call, callbacks included. Only one thread at a time may
+//               construct, destroy or assign an object.
 //   Lifetimes   In the order of scopes: a runtime first, then its pools, then the timers made on
 //               them. Timers, pinned timers and coroutines that sleep may also outlive their
 //               runtime: then they have ended.

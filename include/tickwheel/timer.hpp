@@ -41,7 +41,7 @@ class [[nodiscard("a discarded timer is cancelled at once; see spawn")]] timer {
     ~timer() { cancel_wait(); }
 
     // Cancels the timer for good. Returns true if this prevented a fire; false if its last callback
-    // is running, or the timer is gone. cancel() does not wait. cancel_wait() waits until its
+    // is running, or the timer is gone. cancel() does not wait. cancel_wait() waits until the
     // callback runs on no other thread.
     bool cancel() noexcept { return tw_timer_cancel(timers(), id_) > 0; }
     bool cancel_wait() noexcept { return tw_timer_cancel_wait(timers(), id_) > 0; }
@@ -61,8 +61,8 @@ class [[nodiscard("a discarded timer is cancelled at once; see spawn")]] timer {
     // schedule.
     bool again() { return moved_by(tw_timer_again); }
 
-    // Returns the time until it is due: 0 if that has passed, or if its last fire has begun or
-    // waits for a worker; nothing if it is gone.
+    // Returns the time until the timer is due: 0 if that has passed, or if the last fire has begun
+    // or waits for a worker; nothing if the timer is gone.
     [[nodiscard]] std::optional<std::chrono::nanoseconds> remaining() const noexcept {
         tw_entry entry = {};
         if (tw_timer_get(timers(), id_, &entry) != 0)
@@ -70,7 +70,7 @@ class [[nodiscard("a discarded timer is cancelled at once; see spawn")]] timer {
         return std::chrono::nanoseconds(std::max<std::int64_t>(entry.remaining_ns, 0));
     }
 
-    // Returns true unless it is gone.
+    // Returns true unless the timer is gone.
     [[nodiscard]] bool pending() const noexcept { return remaining().has_value(); }
 
     // Gives up ownership: the timer goes on without an owner, until its last fire or until its
@@ -100,18 +100,18 @@ class [[nodiscard("a discarded timer is cancelled at once; see spawn")]] timer {
 enum class missed {
     coalesce = TW_COALESCE,  // the late fire stands for all of them; the grid of deadlines stays
     delay = TW_DELAY,        // the late fire stands for all of them; a new grid begins with it
-    burst = TW_BURST         // each fires, one after the other
+    burst = TW_BURST         // the timer fires once for each, one after the other
 };
 
 struct once_options {
-    std::chrono::nanoseconds slack{0};   // how much later it may fire, to share a wake-up with others
-    std::chrono::nanoseconds jitter{0};  // it fires later by a random part of this
+    std::chrono::nanoseconds slack{0};   // how much later the timer may fire, to share a wake-up
+    std::chrono::nanoseconds jitter{0};  // the timer fires later by a random part of this
     const char *label = nullptr;         // names the kind of timer, and outlives the runtime; see observe.h
 };
 
 struct periodic_options {
     tickwheel::missed missed = tickwheel::missed::coalesce;
-    std::uint32_t fires = 0;                          // in all; 0: no limit; at most TW_FIRES_MAX
+    std::uint32_t fires = 0;                          // how many; 0: no limit; at most TW_FIRES_MAX
     std::chrono::nanoseconds slack{0};                // as for once_options; of the first fire
     std::optional<std::chrono::nanoseconds> first{};  // delay of the first fire; if empty, one period
     std::chrono::nanoseconds jitter{0};               // at most this is added to `first` at random
@@ -179,19 +179,19 @@ template <class Clock, class Node> class basic_timers {
     basic_timers(const basic_timers &) = delete;
     basic_timers &operator=(const basic_timers &) = delete;
 
-    // Fires once, `delay` from now.
+    // Makes a timer that fires once, `delay` from now.
     template <class Rep, class Period, callback<delay_clock> F>
     timer after(std::chrono::duration<Rep, Period> delay, F f, once_options o = {}) {
         return owned(start<delay_clock>(detail::when_in(delay, o.slack, o.jitter), std::move(f), o.label));
     }
 
-    // Fires once, when the clock reads `moment`; at once if that has passed.
+    // Makes a timer that fires once, when the clock reads `moment`; at once if that has passed.
     template <class Duration, callback<Clock> F>
     timer at(std::chrono::time_point<Clock, Duration> moment, F f, once_options o = {}) {
         return owned(start<Clock>(detail::when_at(moment, o.slack, o.jitter), std::move(f), o.label));
     }
 
-    // Fires every `period`, without drift (P5).
+    // Makes a timer that fires every `period`, without drift (P5).
     template <class Rep, class Period, callback<delay_clock> F>
     timer every(std::chrono::duration<Rep, Period> period, F f, periodic_options o = {}) {
         return owned(start<delay_clock>(detail::every(period, o), std::move(f), o.label));
@@ -205,11 +205,11 @@ template <class Clock, class Node> class basic_timers {
         return owned(start<Clock>(when, std::move(f), o.label));
     }
 
-    // Fires by a schedule of your own: next(due) returns the deadline that follows `due`, or
-    // nothing to end the timer. It is called once here, with the present, for the first deadline;
-    // if there is none, the result owns no timer. After that it is called after each fire, on the
-    // thread that ran the callback; an exception goes to the exception handler then, and the
-    // timer ends.
+    // Makes a timer that fires by a schedule of your own: next(due) returns the deadline that
+    // follows `due`, or nothing to end the timer. This function calls `next` with the present, for
+    // the first deadline; if there is none, the result owns no timer. The timer calls `next` after
+    // each fire, on the thread that ran the callback; if that call throws, the exception goes to the
+    // exception handler, and the timer ends.
     template <class Next, callback<Clock> F>
     requires requires(Next &next, time_point due) {
         { next(due) } -> std::convertible_to<std::optional<time_point>>;
@@ -223,7 +223,7 @@ template <class Clock, class Node> class basic_timers {
                                   both::next_deadline));
     }
 
-    // Fires once, `delay` from now, and has no owner. The cheapest kind.
+    // Makes a timer that fires once, `delay` from now, and has no owner. The cheapest kind.
     template <class Rep, class Period, callback<delay_clock> F>
     void spawn(std::chrono::duration<Rep, Period> delay, F f, const char *label = nullptr) {
         start<delay_clock>(detail::when_in(delay), std::move(f), label);

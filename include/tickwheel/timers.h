@@ -10,10 +10,10 @@
  * For programs that do not want to keep a struct tw_node in a struct of their own. A handle is a
  * number. It can be copied, stored, sent to another thread, and used safely after its timer is gone
  * (P11). A handle repeats only after 2^32 timers have used its memory; docs/PROMISES.md says how
- * sets that were freed count.
+ * freed sets count.
  *
- * Timers of one tick fire in the order in which they were started, moved, postponed or started again,
- * across all sets of a runtime, and in one order with the nodes of that tick (P3).
+ * Timers of one tick fire in the order in which they were last started, moved or restarted, across all
+ * sets of a runtime, and in one order with the nodes of that tick (P3).
  *
  * Cancelling a timer ends it: the library reuses its memory for another timer.
  *
@@ -27,8 +27,8 @@
  *   Allocates  tw_timers_new. With a capacity nothing else allocates; without one,
  *              tw_timer_start, tw_timer_after and tw_timer_every do as the number of timers
  *              grows.
- *   Memory     Grows with the highest number of timers at any time, by some 100 bytes for each and
- *              the `storage`. A timer with a period, a schedule or `drop` takes 64 more. So does
+ *   Memory     Grows with the highest number of timers at any time, by some 100 bytes and the
+ *              `storage` for each. A timer with a period, a schedule or `drop` takes 64 more. So does
  *              every timer of a set with a capacity; in a set with workers every timer takes 128
  *              more. The memory of a freed set is used for later sets of its runtime, and released
  *              with the runtime.
@@ -120,8 +120,8 @@ int tw_timer_cancel_wait(struct tw_timers *timers, tw_handle handle);
  * keeps following that clock. Returns 0.
  *   -EBUSY   its last fire has begun or waits for a worker, so it cannot be moved any more; or
  *            `next` has not yet returned the next deadline. So a one-shot timer cannot be moved
- *            inside its own callback: start another timer, or start it with a period and cancel
- *            it */
+ *            inside its own callback: start another timer, or give the first one a period and
+ *            cancel it when it is no longer needed */
 int tw_timer_move(struct tw_timers *timers, tw_handle handle, int64_t delay_ns);
 
 /* Restarts a timer's delay: moves the timer by the delay that it was last started or moved with,
@@ -144,14 +144,14 @@ TW_MUST_CHECK int tw_timer_get(struct tw_timers *timers, tw_handle handle, struc
 TW_MUST_CHECK size_t tw_timers_count(struct tw_timers *timers);
 
 /* Walks the set: calls visit(entry, arg) on every timer that exists when the walk comes to it, in any
- * order, until it returns something other than 0. A timer may fire, be moved or be cancelled during its
+ * order, until `visit` returns something other than 0. A timer may fire, be moved or be cancelled during its
  * visit, by `visit` or by another thread; its argument is not dropped before `visit` has returned. If `visit`
  * frees the runtime, the walk ends. Timers that are started meanwhile may be visited or not; the
  * walk ends once it has passed the timers that existed when it began. Returns 0, or the result with
  * which `visit` ended the walk.
  *
- * tw_timer_cancel_wait also waits for a visit of its timer on another thread. A walk takes as long
- * as tw_timers_cancel_all.
+ * tw_timer_cancel_wait also waits for a visit of its timer on another thread. The time that a walk
+ * takes is proportional to the highest number of timers since the set was last empty.
  *   -EINVAL  also: visit is null
  *   -ECHILD  also: `visit` has forked and this is the child */
 int tw_timers_each(struct tw_timers *timers, tw_visitor *visit, void *arg);

@@ -6,29 +6,31 @@
 //     page loaded = pages.get_or_load("/about", [](const std::string &path) { return render(path); });
 //
 // Conventions
-//   Time       An entry is never returned once its time to live is over, however late the
-//              runtime's thread may be. A timer of its own removes and reports it: never
-//              early, and promptly (P1, P2). Setting the clock makes no difference, not even on
-//              a runtime on the wall clock.
-//   Threads    Any call from any thread, callbacks included, except the destructor. When that
-//              is called, no other call is in progress. It must not be called from a callback
-//              of this map, because it waits for these; what they set meanwhile is not kept.
+//   Time       The map never returns an entry whose time to live is over, however late the
+//              runtime's thread may be. Each entry has a timer, which removes and reports the
+//              entry: never early, and promptly (P1, P2). Setting the clock makes no difference,
+//              not even on a runtime on the wall clock.
+//   Threads    Any thread may make any call, callbacks included, except the destructor. No other
+//              call may be in progress when the destructor begins. A callback of this map must
+//              not destroy the map, because the destructor waits for callbacks; the map does not
+//              keep what callbacks set meanwhile.
 //   Lifetime   Destroy the map before its runtime is freed. In particular, no callable that the
 //              runtime drops as it ends may hold the last reference to the map. While the runtime
 //              is stopped nothing is reported, but max_size and the times to live hold. After a
 //              fork, leave the map alone in the child.
-//   Locks      Each shard has one, which is held for one entry at a time, and never while
-//              callbacks and loaders run. Keys and values are copied and keys are compared
-//              under it, so these operations must not call the map. If values are large to
-//              copy, store a std::shared_ptr<const T>.
+//   Locks      Each shard has a lock, held for one entry at a time, by clear() and the
+//              destructor for some dozens, and never while callbacks and loaders run. The map
+//              copies keys and values and compares keys under the lock, so these operations
+//              must not call the map. If values are large to copy, store a
+//              std::shared_ptr<const T>.
 //   Callbacks  on_expire runs on the runtime's thread; or, if that is late, on the thread whose
 //              set() finds the expired entry. on_evict runs on the thread that calls set().
 //              Both may call the map. Exceptions of both go to on_exception, which must not
 //              throw.
 //   Errors     std::system_error with invalid_argument for a null runtime, a time to live that
-//              is not positive, a jitter outside 0 .. 1, no shards or more than max_size; with
-//              no_child_process in the child of a fork. std::bad_alloc; and what hashing,
-//              comparing and copying throw. After any exception the map is unchanged.
+//              is not positive, a jitter outside 0 .. 1, no shards, or more shards than
+//              max_size; with no_child_process in the child of a fork. std::bad_alloc; and what
+//              hashing, comparing and copying throw. After any exception the map is unchanged.
 //   Hashing    The result of Hash is mixed with a secret seed, so keys cannot be chosen to
 //              share a bucket. Keys whose whole hash is equal still do, and std::hash of strings
 //              has no seed: if keys come from untrusted sources, pass a keyed hash such as
@@ -99,8 +101,8 @@ template <class Key, class Value, class Hash = std::hash<Key>, class Equal = std
     ttl_map(const ttl_map &) = delete;
     ttl_map &operator=(const ttl_map &) = delete;
 
-    // Puts a value under a key and replaces the former one, if any. If the map is full, evicts the
-    // least recently used entry. The time to live is that of the options, or `ttl`.
+    // Puts a value under a key and replaces the former one, if any. If the key's shard is full, evicts
+    // the least recently used entry of that shard. The time to live is that of the options, or `ttl`.
     void set(Key key, Value value) { set_for(std::move(key), std::move(value), setup_.ttl); }
     template <class Rep, class Period>
     void set(Key key, Value value, std::chrono::duration<Rep, Period> ttl) {
@@ -108,7 +110,7 @@ template <class Key, class Value, class Hash = std::hash<Key>, class Equal = std
     }
 
     // Lookups take a Key, or anything that a Key can be constructed from. If Hash and Equal are
-    // transparent, they take what these take, and construct no Key.
+    // transparent, lookups take whatever Hash and Equal take, and construct no Key.
 
     // Returns a copy of the value; nothing if the key is absent or has expired.
     template <detail::lookup_key<Key, Hash, Equal> K = Key> std::optional<Value> get(const K &key) {

@@ -23,24 +23,25 @@
  *              Every function can return:
  *   -EINVAL      a null pointer, a wheel that was not initialised at this address (tw_init
  *                forgotten, or a copy of a wheel), an option out of range. Queries return 0, NULL
- *                or TW_NEVER instead. A node that is all zeroes is idle: every call takes it, but
- *                those that arm return -EINVAL until tw_node_init
+ *                or TW_NEVER instead. A node that is all zeroes is idle: every call accepts the
+ *                node, except that calls that arm return -EINVAL until tw_node_init
  *   Storage    Do not copy, move or free a wheel, or a node while it is pending. A node that is
  *              not pending may be freed at any time, also inside its own callback, unless its
  *              callback is running on another thread: cancelling does not wait for it, tw_wait
  *              does. A wheel may be freed once every call on it has returned.
  *              The wheel detects a pending node that was freed, overwritten or initialised again
- *              when it next comes to that node: to fire it, to lower it, or to arm another node
- *              behind it. The wheel then stops the program; on Linux with a message that names the
- *              node's address (on small parts: only in builds without NDEBUG). Until then,
+ *              when the wheel next comes to that node, to fire or lower the node or to arm another
+ *              one behind it. The wheel then stops the program; on Linux with a message that names
+ *              the node's address (on small parts: only in builds without NDEBUG). Until then,
  *              cancelling one of its neighbours still writes into the node's memory. A call with
  *              the copy of a pending node returns -EBUSY.
  *   Threads    Every function may be called from any thread, callbacks included. A wheel
  *              initialised with TW_UNLOCKED must be used by one thread at a time. Only one
  *              tw_advance, tw_update or tw_take runs at a time; a second one returns -EBUSY. Use a node
  *              with one wheel at a time. The -EBUSY for a node that is pending on another wheel
- *              catches mistakes; it does not make a race between two wheels safe. It is not
- *              available with 32-bit ticks, whose nodes do not store their wheel.
+ *              catches mistakes; it does not make a race between two wheels safe. With
+ *              TW_SMALL, and with 32-bit ticks, whose nodes do not store their wheel, no call
+ *              returns -EBUSY for such a node.
  *   Callbacks  Run on the thread that advances the wheel, with no lock held. They may call any
  *              function here, on any node or wheel, but must not advance their own wheel. They must
  *              return: no exception or longjmp may leave one. A loop that needs either calls
@@ -127,8 +128,8 @@ struct tw_link {
 struct tw_node {
     struct tw_link link; /* neighbours on its ring while pending */
 #if TW_TREE
-    struct tw_node *child[2]; /* children in the tree; the node itself: it is in another node's
-                                 ring */
+    struct tw_node *child[2]; /* children in the tree. child[0] is the node itself if the node is in
+                                 the ring of another node of its tick */
 #endif
 #if TW_TICK_BITS != 32
     uintptr_t wheel; /* the wheel that the node is, or was last, armed on, encoded with the node's
@@ -138,14 +139,14 @@ struct tw_node {
     uint8_t missed_and_label; /* enum tw_missed in the lowest bits, the label above them */
     uint8_t state; /* enum tw_state; near the front, where small parts need less code to reach it */
 #if TW_RUNTIME
-    uint32_t part; /* 0: `period` counts ticks. Runtimes also use the highest number, for a one-shot
-                      node, whose `period` is its delay plus 1; and other numbers: `period` counts parts of
-                      a tick, and the deadline lies part - 1 parts before `expiry` */
+    uint32_t part; /* 0: `period` counts ticks. Only runtimes use other numbers. UINT32_MAX: the node is
+                      one-shot, and `period` is its delay plus 1. Others: `period` counts parts of a
+                      tick, and the deadline lies part - 1 parts before `expiry` */
 #endif
 #if TW_TREE
-    tw_tick key; /* the tick that places it in the tree */
+    tw_tick key; /* the tick that decides the node's place in the tree */
 #endif
-    tw_tick expiry;  /* the tick that it is due at */
+    tw_tick expiry;  /* the tick that the node is due at */
     tw_tick period;  /* in ticks, unless `part` says otherwise; 0: one-shot */
     tw_callback *fn; /* NULL: not initialised */
     void *arg;
@@ -204,9 +205,9 @@ struct tw {
 
 #if TW_TREE
 /* An initialiser for an empty wheel at tick 0 that takes the lock; such a wheel can be used before
- * main. It equals a wheel made by tw_init, except for what tw_init asks the port: a lock whose word
- * is 0 must be open, and race detectors do not follow the lock. The other engine has too many slots
- * for an initialiser.
+ * main. Unlike tw_init, an initialiser cannot call the port: so a lock whose word is 0 must be open,
+ * and race detectors do not follow the lock of this wheel. The other engine has too many slots for an
+ * initialiser.
  *
  *     static struct tw wheel = TW_WHEEL(wheel); */
 #define TW_WHEEL(wheel) \
@@ -262,7 +263,7 @@ int tw_node_init(struct tw_node *node, tw_callback *fn, void *arg)
  *   -ERANGE  the tick is beyond TW_NEVER - 1 */
 int tw_arm_after(struct tw *w, struct tw_node *node, tw_tick delay);
 
-/* Arms the node for `tick`. If that is not in the future, the node fires in the tw_advance that
+/* Arms the node for `tick`. If `tick` is not in the future, the node fires in the tw_advance that
  * is running, or else in the next one. A callback that wants to be called again in the next turn
  * of its loop, not in the same tw_advance, arms for tw_now(w) + 1: that tick never belongs to the
  * running tw_advance, and with fine ticks (such as 1 ns) it always belongs to the next one. Returns 0.
@@ -303,7 +304,7 @@ int tw_arm_every(struct tw *w, struct tw_node *node, tw_tick first, tw_tick peri
 int tw_postpone(struct tw *w, struct tw_node *node, tw_tick tick);
 
 /* Moves a pending node to `tick`, earlier or later. The node keeps its period and the number of
- * fires left; its grid shifts to the new tick. Its place in the order is as if it were armed now.
+ * fires left; its grid shifts to the new tick. In the order of its tick, the node counts as armed now.
  * Returns 0.
  *   -EINVAL  see Conventions
  *   -ERANGE  `tick` is TW_NEVER
@@ -313,7 +314,7 @@ int tw_move(struct tw *w, struct tw_node *node, tw_tick tick);
 
 /* Cancels a node. Returns 1 if this prevented a fire, or 0 if there was none to prevent: the node
  * was never armed, is already cancelled, or its last callback has run or is running. Inside the
- * callback of a periodic node with fires left it returns 1. It does not wait: whatever it
+ * callback of a periodic node with fires left the result is 1. tw_cancel does not wait: whatever it
  * returns, another thread may still be running a callback of this node; tw_wait waits for that.
  *   -EINVAL  see Conventions
  *   -EBUSY   the node is pending on another wheel */
@@ -333,10 +334,10 @@ int tw_retire(struct tw *w, struct tw_node *node);
  *   -EINVAL  see Conventions */
 int tw_wait(struct tw *w, const struct tw_node *node);
 
-/* Cancels every node that is pending now and calls each(node, arg) on it with no lock held; nodes
- * of one tick are passed in their order. `each` may be null. Nodes that are armed from now on stay
- * armed, and nodes that `each` cancels are not passed to it. Moving a node that was not passed yet
- * arms it again, so it stays armed; in a tree, so does postponing it. If another thread cancels a node
+/* Cancels every node that is pending now and calls each(node, arg) on it with no lock held, on nodes
+ * of one tick in their order. `each` may be null. Nodes that are armed from now on stay armed, and
+ * `each` does not get nodes that it has cancelled itself. Moving a node that `each` has not got yet
+ * arms the node again, so it stays armed; in a tree, so does postponing it. If another thread cancels a node
  * meanwhile, `each` may still be running with that node; tw_wait waits for it. May be called while
  * the wheel is being advanced. `each` must return: no exception or longjmp may leave it. Holds the
  * lock once for as many steps as the wheel has slots (a tree: for one step), then once for each
@@ -348,8 +349,8 @@ int tw_cancel_all(struct tw *w, tw_callback *each, void *arg);
 /* A walk over the pending nodes of a wheel. All zeroes: the walk begins. Do not copy, move or free
  * a walk that has begun and not ended. */
 struct tw_walk {
-    struct tw_node was;        /* a copy of the node that tw_walk_next returned, from the moment it
-                                  did */
+    struct tw_node was;        /* a copy of the node that tw_walk_next has last returned, made at
+                                  that moment */
     struct tw_node place, end; /* the rest is private */
     uint32_t slots_done, times_emptied;
     int has_end;
@@ -358,10 +359,10 @@ struct tw_walk {
 /* Returns the next pending node, in no particular order; NULL at the end, or for an invalid w. Holds no lock
  * when it returns: another thread may cancel and free the node, so unless your program prevents that, use
  * only its address and the copy. Between two calls you may do anything to the wheel. The walk
- * returns a node that stays pending throughout, and that no call arms or moves, once. There are
- * exceptions: the node is returned twice if the wheel lowers it during the walk, and may be missed
- * if it is periodic and fires during the walk, or if an earlier tw_postpone or a tw_set_back takes
- * effect during the walk. Nodes that are armed while the walk is in their slot are not returned. */
+ * returns once each node that stays pending throughout and that no call arms or moves, with these
+ * exceptions. It returns a node twice if the wheel lowers the node during the walk. It may miss a node
+ * if the node is periodic and fires during the walk, or if an earlier tw_postpone or a tw_set_back takes
+ * effect during the walk. It does not return nodes that are armed while the walk is in their slot. */
 TW_MUST_CHECK struct tw_node *tw_walk_next(struct tw *w, struct tw_walk *walk);
 
 /* Ends a walk early. Returns 0.
@@ -370,7 +371,7 @@ int tw_walk_end(struct tw *w, struct tw_walk *walk);
 
 /* Sets the wheel back to tick `now`, for a clock that was set back. Every node stays pending for the
  * tick that it is due at. Nodes of one tick keep their order; a node that another thread arms for the
- * same tick before this returns may fire before them. Holds the lock once for as many steps as the
+ * same tick before the call returns may fire before them. Holds the lock once for as many steps as the
  * wheel has slots, then in short stretches as tw_advance does. Nodes that a tw_cancel_all under way has not
  * yet handed out stay pending. Returns 0.
  *   -EINVAL  also: `now` is after tw_now(w)
@@ -385,17 +386,18 @@ TW_MUST_CHECK int tw_pending(struct tw *w, const struct tw_node *node);
 TW_MUST_CHECK tw_tick tw_expiry(struct tw *w, const struct tw_node *node);
 
 #if !TW_SMALL && TW_TICK_BITS != 32
-/* Returns the wheel that a node is, or was last, armed on; NULL if it never was. Takes no lock. In a
- * callback, it is the wheel that the callback belongs to. The wheel may have gone since the node was last
- * pending: only your program knows. For a copy of a node the result is meaningless, and the wheel of a node
- * that a runtime has armed is private to the runtime. */
+/* Returns the wheel that a node is, or was last, armed on; NULL if the node never was armed. Takes no
+ * lock. In a callback, this is the wheel that calls the callback. Once the node is no longer pending, only
+ * your program knows whether the wheel still exists. For a copy of a node the result is meaningless, and the
+ * wheel of a node that a runtime has armed is private to the runtime. */
 TW_MUST_CHECK struct tw *tw_wheel_of(const struct tw_node *node);
 #endif
 
 /* Returns the number of pending nodes; 0 for an invalid w. */
 TW_MUST_CHECK size_t tw_count(struct tw *w);
 
-/* Returns the latest tick given to tw_init, tw_advance or tw_update; TW_NEVER for an invalid w. */
+/* Returns the wheel's present tick, to which tw_init, tw_advance, tw_update, tw_take or tw_set_back has
+ * last set it, even if work is left for that tick; TW_NEVER for an invalid w. */
 TW_MUST_CHECK tw_tick tw_now(struct tw *w);
 
 /* Returns the tick at which tw_advance must next be called. It is never too late, and is exact
@@ -406,17 +408,17 @@ TW_MUST_CHECK tw_tick tw_now(struct tw *w);
 TW_MUST_CHECK tw_tick tw_next(struct tw *w);
 
 #if TW_RUNTIME || TW_TREE
-/* Returns a node that fires first: no pending node is due before it. tw_next also counts the wake-ups
- * that look-ahead and postponed nodes need; a loop that sleeps until the tick of this node fires something
- * each time that it wakes. Examines at most `looks` nodes with the lock held; with TW_UNBOUNDED, those of the
- * first busy slot of each level, and of further slots if nodes were postponed. NULL does not mean that
- * nothing is pending, only that there is no cheap answer: the looks were not enough, or a tw_advance has left
- * work. Then ask tw_next. A tree always finds the node, with one look. */
+/* Returns a node that fires first: no pending node is due before it. Unlike tw_next, tw_first leaves out
+ * the wake-ups that look-ahead and postponed nodes need, so a loop that sleeps until the tick of this node
+ * fires something each time that it wakes. Examines at most `looks` nodes with the lock held; with
+ * TW_UNBOUNDED, those of the first busy slot of each level, and of further slots if nodes were postponed.
+ * NULL does not mean that nothing is pending, only that there is no cheap answer: the looks were not enough,
+ * or a tw_advance has left work. Then ask tw_next. A tree always finds the node, with one look. */
 TW_MUST_CHECK struct tw_node *tw_first(struct tw *w, uint32_t looks);
 #endif
 
-/* In a callback: returns how many further ticks of this periodic node's grid had passed when it
- * was called. With TW_BURST these fires follow; with TW_COALESCE and TW_DELAY they are skipped.
+/* In a callback: returns how many further ticks of this periodic node's grid had passed when the
+ * callback was called. With TW_BURST these fires follow; with TW_COALESCE and TW_DELAY they are skipped.
  * Returns 0 for a one-shot node, and outside callbacks. */
 TW_MUST_CHECK tw_tick tw_overruns(struct tw *w);
 
@@ -453,7 +455,7 @@ struct tw_fire {
  *         fire.fn(fire.node, fire.arg);
  *
  * does what tw_advance(w, now, TW_UNBOUNDED) does. To the wheel, the callback has already returned:
- * tw_due, tw_overruns, tw_running and tw_wait know nothing of the fire, and between two calls the
+ * tw_due, tw_overruns, tw_running and tw_wait do not see the fire, and between two calls the
  * caller may do anything, including throw an exception. A periodic node is armed again. Returns 1,
  * or 0 if nothing is due by `now`. One call moves as many nodes as it must, in short holds of the
  * lock.
@@ -471,7 +473,7 @@ int tw_update(struct tw *w) TW_LINKED_AS("tw_update" TW_LAYOUT_NAME);
 
 /* Does look-ahead in idle time: lowers at most `budget` nodes of the slots that open next, so that
  * no later tick has to wait for that. Fires nothing. Returns 1 while more of this work is left,
- * else 0; 0 at once in a tree, where there is none.
+ * else 0. A tree has no such work: there it returns 0 at once.
  *   -EINVAL  also: budget is 0 */
 int tw_idle(struct tw *w, uint32_t budget);
 

@@ -65,16 +65,15 @@ concept stoppable_work = std::move_constructible<F> && std::invocable<F &, std::
 // When time is up, the library only requests a stop on the token: the work must end itself, and the
 // co_await waits until it has. So everything that the work refers to stays alive, only its owner
 // destroys a frame, and the coroutine resumes once, however close together the deadline and the end
-// of the work are: where the work resumes it, as if it had awaited the work itself. Work that
+// of the work are. The work resumes the coroutine, as if the coroutine had awaited the work itself. Work that
 // ignores its token does not end early. Sleeps take the token: rt.sleep_for(1s, stop).
 //
-// The co_await returns
-//   a std::optional with the result of the work; empty if time was up first. For a reference it holds a
-//   std::reference_wrapper. For work that returns nothing, true, or false if time was up first.
-// Time was up first if the deadline's callback began before the coroutine was resumed. Then the
-// result of the work is destroyed, and so is an exception that says that the work was stopped, a
-// std::system_error of std::errc::operation_canceled. Any other exception of the work passes
-// through.
+// The co_await returns a std::optional with the result of the work, empty if time was up first. If the
+// result is a reference, the optional holds a std::reference_wrapper. For work that returns nothing, the
+// co_await returns true, or false if time was up first. Time was up first if the deadline's callback began
+// before the coroutine was resumed. Then the co_await discards the result of the work, and an exception which
+// says that the work was stopped, a std::system_error of std::errc::operation_canceled. Any other exception
+// of the work passes through.
 //
 // A stop requested on `token` is passed on to the work, and what the work then returns is the
 // result. In this way an outer with_timeout passes its token to an inner one.
@@ -83,8 +82,8 @@ concept stoppable_work = std::move_constructible<F> && std::invocable<F &, std::
 // enough. It is called at once, and time counts from the co_await. Work that is ready by then uses
 // no timer.
 //
-// The stop state is allocated. The deadline fires where callbacks run; while the runtime is stopped, time
-// is not up. If the deadline cannot be armed, a stop is requested, too, and the co_await throws
+// The object allocates its stop state. The deadline fires where callbacks run; while the runtime is stopped,
+// time is not up. If the deadline cannot be armed, a stop is requested, too, and the co_await throws
 // std::system_error as tw_runtime_arm says. An await_transform of the coroutine's promise does not
 // see the work.
 //
@@ -162,7 +161,7 @@ template <class Node, stoppable_work Work> class [[nodiscard("co_await it")]] ti
         request_stop(self.stop_);
     }
 
-    // After this `fire` runs on no other thread, and will not begin.
+    // On return, `fire` runs on no other thread and will not begin any more.
     void end_deadline() noexcept { tw_runtime_retire(home_->rt, detail::node_in(node_)); }
 
     Node node_;

@@ -31,9 +31,9 @@
  *   Stopping   tw_runtime_stop, called outside callbacks, returns when the queue is empty and nothing
  *              runs. Called from a run it returns at once, and the queue is run or discarded
  *              afterwards. tw_runtime_free called from a run frees the runtime when that run has
- *              returned; if a tw_runtime_dispatch or tw_runtime_advance is in progress on another
- *              thread, when that call ends, and it must be the last one. Items that run, or wait and are
- *              not discarded, are in use until then.
+ *              returned. If a tw_runtime_dispatch or tw_runtime_advance is in progress on another
+ *              thread, that call frees the runtime when it ends, and no call may follow. Items that
+ *              run, or wait and are not discarded, are in use until then.
  */
 #ifndef TICKWHEEL_WORKERS_H
 #define TICKWHEEL_WORKERS_H
@@ -56,7 +56,7 @@ struct tw_workers;
 /* The treatment of a fire that finds the queue full. */
 enum tw_when_full {
     TW_FULL_INLINE, /* the runtime's thread runs the fire that has waited longest; if all waiting
-                       fires belong to work items that are running, it waits for one of these */
+                       fires belong to work items that are running, it waits for one of these runs */
     TW_FULL_REJECT, /* the fire is not run, and counted in `rejected` */
     TW_FULL_BLOCK   /* the runtime's thread waits for room; all timers are late meanwhile */
 };
@@ -88,8 +88,8 @@ TW_MUST_CHECK int tw_workers_new(struct tw_workers **workers, struct tw_runtime 
  *   -EBUSY  called from a callback of the runtime, or a set or table of timers uses the pool */
 int tw_workers_free(struct tw_workers *workers);
 
-/* Waits until the queue is empty and nothing runs, including fires that arrive meanwhile. Returns
- * 0.
+/* Waits until the queue is empty and no run is in progress. Fires that arrive meanwhile prolong the wait.
+ * Returns 0.
  *   -EBUSY  called from a callback of the runtime */
 int tw_workers_wait(struct tw_workers *workers);
 

@@ -13,7 +13,7 @@ namespace tickwheel::detail {
 
 // Reads the clock that delays are counted on. On most runtimes that is tw_runtime_now. A runtime
 // on the wall clock counts delays on a steady clock, which the C interface does not show: there,
-// a node is armed for the end of time, and the clock is read off the time that remains.
+// the constructor arms a node for the end of time, and now() subtracts the node's remaining time.
 //
 // now() may be called from any thread. The constructor throws std::system_error for a runtime
 // that is null or cannot be used.

@@ -25,8 +25,8 @@ template <class Key, class Value> struct ttl_map_options {
     // ttl * (1 + jitter), so that entries that were set together do not expire together.
     double jitter = 0;
 
-    // The largest number of entries; 0: no bound. When it is full, the least recently used
-    // entry is evicted. Each shard keeps at most max_size / shards.
+    // The largest number of entries; 0: no bound. Each shard keeps at most max_size / shards entries.
+    // A full shard evicts its least recently used entry.
     std::size_t max_size = 0;
 
     tickwheel::expiry expiry = tickwheel::expiry::fixed;
@@ -39,7 +39,7 @@ template <class Key, class Value> struct ttl_map_options {
 
     std::function<void(const Key &, Value &)> on_expire{};  // called when an entry's time is over
     std::function<void(const Key &, Value &)> on_evict{};   // called when an entry is evicted
-    exception_handler on_exception{};  // gets what these two throw; if empty, it is printed
+    exception_handler on_exception{};  // receives what these two throw; if empty, print_exception
 };
 
 // The counts of a map since it was made. A call that waits for another call's loader is a miss.

@@ -30,7 +30,7 @@
 
 namespace tickwheel::detail {
 
-// The part of a map that its shards share. Its constructor checks the options; it is constant then.
+// The part of a map that its shards share. The constructor checks the options; nothing changes after it.
 template <class Key, class Value, class Equal> struct ttl_map_setup {
     tw_runtime *const rt;
     ttl_map_options<Key, Value> options;
@@ -76,7 +76,7 @@ template <class Key, class Value, class Equal> class alignas(64) ttl_shard {
   public:
     using setup = ttl_map_setup<Key, Value, Equal>;
 
-    // Called once, before anything else.
+    // Called once, before any other member function.
     void begin(const setup &of, std::size_t number) {
         setup_ = &of;
         random_ = mix(of.options.seed + number);
@@ -224,7 +224,7 @@ template <class Key, class Value, class Equal> class alignas(64) ttl_shard {
         entry *first_ = nullptr;
     };
 
-    // Takes the lock. It is mostly held for less than a microsecond, and a sleep costs several: so a thread
+    // Takes the lock. A hold mostly lasts less than a microsecond, and a sleep costs several, so a thread
     // spins before it sleeps. That matters when many entries expire at once.
     hold acquire() {
         constexpr int most_tries = 100;
@@ -286,7 +286,7 @@ template <class Key, class Value, class Equal> class alignas(64) ttl_shard {
         return true;
     }
 
-    // Replaces the value in place, if no step of that can throw half way. Returns false if not.
+    // Replaces the value in place, if no step of that can throw half way. Returns false if it did not.
     bool overwrite(entry &e, Value &value, std::int64_t ttl, std::int64_t now) {
         if constexpr (std::is_nothrow_swappable_v<Value>) {
             if (now >= e.deadline || !renew(e, ttl, now))

@@ -52,10 +52,10 @@ TW_INLINE_IF_SMALL inline void cancel_all(Wheel &wheel, tw_callback *each, void 
 // P13, in the child of a fork: only the calling thread exists.
 //
 // The advances, walks and tw_cancel_all calls of other threads never continue. The child forgets them, and if
-// no cancel_all remains, the nodes still leaving are pending again, behind the other timers of their ticks.
-// Another thread's advance is over, callback included. This thread's own advance continues after the fork,
-// but interrupted, because the next timers belong to the parent. We initialise the lock again, because its
-// word may count waiters that do not exist here.
+// no cancel_all remains, the nodes still leaving go back to their slots, behind the other timers of their
+// ticks. Another thread's advance is over, callback included. This thread's own advance is interrupted: it
+// ends after the current callback, because the parent fires the timers that follow. We initialise the lock
+// again, because its word may count waiters that do not exist here.
 template <class Wheel> void become_child(Wheel &wheel) TW_REQUIRES(wheels_lock) {
     wheel.drop_places();
     wheel.abandon_cancel_alls(tw_port_self());

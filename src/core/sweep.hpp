@@ -118,7 +118,8 @@ class sweep {
             before_ = nullptr;
     }
 
-    // The seam stays if it is the only entry of its chunk and the log has more chunks: R4 holds then, too.
+    // A seam that is alone in `before_` stays, unless that is the log's first chunk, because chunks have no
+    // link to the one before. R4 holds then, too.
     template <class Logs> void drop_seam_at_end(Logs &logs, log_chunk &chunk) {
         const entry *const last = last_of(chunk.count() != 0 ? &chunk : before_);
         if (last == nullptr || !last->is_seam())

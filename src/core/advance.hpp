@@ -24,8 +24,8 @@ class work_budget {
         return wheel_.how == locking::unlocked ? left : smaller(left, held_);
     }
 
-    // Counts steps, and releases the lock for a moment after every steps_per_hold of them. REQUIRES: steps <=
-    // at_once()
+    // Counts steps, and releases the lock for a moment after every steps_per_hold of them.
+    // REQUIRES: steps <= at_once()
     TW_INLINE_IF_SMALL void spend(std::uint32_t steps = 1) TW_YIELDS(wheels_lock) {
         count(steps);
         held_ -= smaller(steps, held_);

@@ -1,6 +1,6 @@
-// The functions of tw.h and door.h, for any kind of wheel; the headers document them. Each validates its
-// arguments, takes the lock and calls the wheel. c_api.cpp exports the functions of the library's wheel;
-// tests instantiate them for other shapes.
+// The functions of tw.h and door.h, for any kind of wheel; the headers document them. A function validates
+// its arguments, takes the lock and calls the wheel; some of those for the runtime only trust their caller
+// instead. c_api.cpp exports the functions of the library's wheel; tests instantiate them for other shapes.
 #pragma once
 
 #include "advance.hpp"

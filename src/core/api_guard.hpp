@@ -18,7 +18,7 @@ inline constexpr bool can_be_observed = true;
 inline constexpr bool can_be_observed = false;
 #endif
 
-// The lock's word.
+// The word of the lock that the wheel uses.
 inline std::uint32_t *guard_of(wheel_state &wheel) {
 #if TW_RUNTIME
     return wheel.guard;
@@ -111,7 +111,7 @@ TW_ONE_COPY inline int leave(tw *w, int result) TW_RELEASE(wheels_lock) {
 }
 
 // `enter` for calls that only read. On one core without other threads, reading a word is atomic and needs no
-// lock; nor does reading a tick that is one word.
+// lock. A tick of one word needs none either.
 inline constexpr bool locks_for_a_word = has_threads;
 inline constexpr bool locks_for_a_tick = has_threads || sizeof(tick) > sizeof(std::size_t);
 

@@ -49,7 +49,8 @@ struct tw_core_grid {
 
 /* Arms a periodic node on the grid `grid`. The n-th fire, counted from 0, is due n * period parts after the
  * first deadline, rounded up to a tick. TW_DELAY, tw_move and tw_postpone start a new grid whose deadline is
- * a whole tick. Lateness is counted up to 2^64 - 1 parts. Errors and result are those of tw_arm_every.
+ * a whole tick. The wheel counts at most 2^64 - 1 parts of lateness. Errors and result are those of
+ * tw_arm_every.
  *   -EINVAL  also: a field is out of range, or `parts` differs from the wheel's earlier grids */
 int tw_core_arm_grid(struct tw *w, struct tw_node *node, const struct tw_core_grid *grid);
 
@@ -63,8 +64,9 @@ TW_MUST_CHECK tw_tick tw_core_choose(struct tw *w, tw_tick tick, tw_tick slack);
  *   -EBUSY   the node is pending */
 int tw_core_label(struct tw_node *node, unsigned label);
 
-/* Returns the number of fires of nodes with this label that tw_cancel and tw_retire have prevented on
- * this wheel. 0 on a wheel with TW_UNLOCKED, which does not count them. */
+/* Returns the number of fires with this label that calls have prevented on this wheel: tw_cancel and
+ * tw_retire those of nodes, and the owner of records those that it reports (count_cancelled). 0 on a wheel
+ * with TW_UNLOCKED, which does not count them. */
 TW_MUST_CHECK uint64_t tw_core_cancelled(struct tw *w, unsigned label);
 
 /* --- fires ------------------------------------------------------------------------------- */

@@ -141,7 +141,7 @@ template <class Periodic> bool set_ahead(Periodic &node, tick from, tick ahead, 
     return true;
 }
 
-// set_to_next for a wheel that has grids: node.part says whether this node is on one. P5: the next deadlines
+// set_to_next for a wheel that has grids: node.part says whether this node is on one. P5: later deadlines
 // are exactly deadline + n * period, counted in parts. Each rounds up to a tick independently, so rounding
 // errors do not accumulate either.
 template <class Periodic> bool set_to_next_on_grid(Periodic &node, tick parts, tick now, tick *overruns) {

@@ -1,8 +1,8 @@
 // The engine of levels and slots: places timers, lowers them as time advances, and finds the next one.
 //
 // A step moves at most one timer, or as many as its argument permits, so that callers can release their lock
-// between two steps (P8). A cancel_all and a shift begin with one step for each slot, and a forked child does
-// all of its work at once.
+// between two steps (P8). Exceptions: a cancel_all and a shift first take one step for each slot, and a
+// forked child takes all of its steps at once.
 #pragma once
 
 #include "bounds.hpp"
@@ -283,7 +283,7 @@ template <class Shape> class slot_engine : public lowering<Shape> {
     }
 #endif
 
-    // Places a postponed node, which stands in the cursor's slot but is not due, again; or drops a place.
+    // Places again the first node of the cursor's slot, which was postponed; or drops a place of a walk.
     void leave_cursor(tw_node &node) {
         if (drop_place(node))
             return;

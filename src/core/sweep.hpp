@@ -26,7 +26,7 @@ namespace {
 //       entry's record. (No check: this follows from the order of the logs.)
 class sweep {
   public:
-    static constexpr unsigned share = 14;  // entries swept for each entry that becomes stale
+    static constexpr unsigned share = 14;  // entries to sweep for each call that must pay; see above
 
     bool is_under_way() const { return next_ != 0; }
     bool is_in_log() const { return at_ != nullptr; }

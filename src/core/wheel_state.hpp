@@ -90,7 +90,7 @@ using rearm_rule = bool(wheel_state &, tw_node &);
 // Guarded by the lock.
 struct wheel_state : wheel_sharing {
     tw_node *running;   // the node whose callback runs, or null. Never followed: it may have been freed
-    std::size_t count;  // of pending nodes
+    std::size_t count;  // of pending nodes, and of places of walks (W6)
     rearm_rule *rearm;  // null until the first periodic node is armed
     tick now;           // the tick of the latest advance
     tick due;           // the tick at which the running node or record was due

@@ -88,8 +88,8 @@ std::uintptr_t reach_of_stack() {
     return reach;
 }
 
-// True if this is the main thread and the place is on its stack, in a frame that has returned. Other threads'
-// stacks are not checked, because we cannot get their bounds without malloc.
+// True if this is the main thread and the place is on its stack, in a frame that has returned. We do not
+// check other threads' stacks, because we cannot get their bounds without malloc.
 bool is_left_behind(const void *place) {
     if (&__libc_stack_end == nullptr || is_poisoned(place, 1))
         return false;

@@ -261,7 +261,7 @@ void forget_all_below(const tw *wheel) {
 }
 
 // Does not hold the wheels' locks, so another thread may change the nodes during the comparison. Call it only
-// to explain why the program will be stopped.
+// to explain an error that stops the program anyway.
 const tw_node *find_alike(const tw_node &node) {
     constexpr std::size_t links = offsetof(tw_node, expiry);
     for (stripe &in : stripes) {

@@ -3,8 +3,9 @@
 //
 // The checks find misuse when the wheel or a call reaches the node, and usually earlier, because every
 // advance looks at a few nodes. They find:
-//   - a pending node that is initialised again: at once if its wheel belongs to a runtime, otherwise when the
-//     program uses the wheel again, because the wheel may have gone with its nodes, even from static memory;
+//   - a pending node that is initialised again: at once if its wheel belongs to a runtime,
+//     otherwise when the program uses the wheel again, because the wheel may have gone with its
+//     nodes, even from static memory;
 //   - a pending node whose contents changed behind the library's back: the program overwrote it, or
 //     freed it or left its scope, and the memory is in use again;
 //   - a pending node in a frame of the main thread's stack that has returned, even if nothing has
@@ -13,11 +14,11 @@
 //   - a call that names a copy of a pending node, or a node that tw_node_init never initialised.
 //
 // They cannot find:
-//   - without AddressSanitizer, a freed node whose memory still has the same contents, or got them again from
-//     another node;
+//   - without AddressSanitizer, a freed node whose memory still has the same contents, or got them
+//     again from another node;
 //   - a node in a returned frame of another thread's stack, until it is overwritten;
-//   - garbage that has the callback of a real node in the right place and looks idle: a copy of an idle node
-//     looks the same and is allowed.
+//   - garbage that has the callback of a real node in the right place and looks idle: a copy of an
+//     idle node looks the same and is allowed.
 #include <sys/resource.h>
 #include <sys/uio.h>
 #include <unistd.h>

@@ -27,17 +27,18 @@ namespace {
 //       is due (P4).
 //   W3  Timers of one tick that were not postponed go through the same slots, and only join a slot
 //       at its end. So they stay in the order of arming (P3).
-//   W4  open_level == 0: origin == cursor, and of all opened slots only the cursor's slot on level 0
-//       may hold timers: they are due, except those that were postponed.
+//   W4  open_level == 0: origin == cursor, and of all opened slots only the cursor's slot on level
+//       0 may hold timers: they are due, except those that were postponed.
 //       open_level > 0: the wheel is emptying the cursor's slots into the level below, from level
 //       open_level down. Timers armed meanwhile join the first of these slots.
 //   W5  Far look-ahead, which works on a round before it begins, moves timers to two places only:
 //       the top level's slots for the next round, and far slots below the one that opens with it.
 //       These far slots were empty: they belong to the lowest bits of the round's number, which are
 //       all ones just before the carry.
-//   W6  `count` is the number of nodes in slots, `leaving` and `shifting`: pending ones, and `places`
-//       places of walks.
-//   W7  No slot opens, and no look-ahead is due, before the tick `quiet_until` if that is in the future.
+//   W6  `count` is the number of nodes in slots, `leaving` and `shifting`: pending ones, and
+//       `places` places of walks.
+//   W7  No slot opens, and no look-ahead is due, before the tick `quiet_until` if that is in the
+//       future.
 template <class Shape> struct placement : wheel_state {
     using digits = typename Shape::digits;
 

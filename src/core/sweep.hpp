@@ -19,11 +19,12 @@ namespace {
 // The position of a sweep. All zero: none is under way.
 //
 // Invariants
-//   G1  A sweep stands before the chunk `at_` of the log `in_`; `before_` is the chunk before that, or
-//       null. Both are null between two logs. Only these two chunks and the first and last chunk of a log
-//       have room; during a shift also the first and last chunks of the logs that it has joined.
-//   G2  During a sweep, an unswept entry moves to a log that is already swept only if the move looks at the
-//       entry's record. (No check: this follows from the order of the logs.)
+//   G1  A sweep stands before the chunk `at_` of the log `in_`; `before_` is the chunk before that,
+//       or null. Both are null between two logs. Only these two chunks and the first and last chunk
+//       of a log have room; during a shift also the first and last chunks of the logs that it has
+//       joined.
+//   G2  During a sweep, an unswept entry moves to a log that is already swept only if the move
+//       looks at the entry's record. (No check: this follows from the order of the logs.)
 class sweep {
   public:
     static constexpr unsigned share = 14;  // entries to sweep for each call that must pay; see above

@@ -24,11 +24,11 @@ class tree_checker;
 
 // Invariants. tree_checker.hpp checks what a snapshot can show.
 //
-//   T1  cursor <= now, which is at most `farthest` ahead of the cursor. No key in the tree is before
-//       the cursor.
+//   T1  cursor <= now, which is at most `farthest` ahead of the cursor. No key in the tree is
+//       before the cursor.
 //   T2  The key of a node is its tick, or the cursor at the time of placing if that was later.
-//   T3  The lowest d bits of the key of a node d levels down are the sides of the way there. The node
-//       is later than the node above it. No two nodes in a tree have the same key.
+//   T3  The lowest d bits of the key of a node d levels down are the sides of the way there. The
+//       node is later than the node above it. No two nodes in a tree have the same key.
 //   T4  A ring has all nodes of one key, in the order of arming (P3). A node behind the head has
 //       itself as child[0].
 class tree_engine : public wheel_state {

@@ -1,4 +1,4 @@
-// Restores the caller's errno at the end of a scope, because calls that promise to leave errno alone take
+// Restores the caller's errno at the end of a scope: for calls that promise not to change errno, but take
 // locks and wake drivers.
 #pragma once
 

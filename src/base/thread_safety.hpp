@@ -3,11 +3,14 @@
 //
 //   TW_GUARDED_BY(lock)    a field: read and written with the lock held
 //   TW_REQUIRES(lock)      a function: called with the lock held
-//   TW_YIELDS(lock)        the same, but the function may release the lock for a while; clang sees no
-//   difference TW_ACQUIRE(lock)       returns with the lock held TW_TRY_ACQUIRE(r, lock)  returns with the
-//   lock held if the result, as a bool, is r TW_RELEASE(lock)       called with the lock held, and returns
-//   without it TW_ASSUME(lock)        the caller knows, for a reason that clang cannot see, that the lock is
-//   held TW_UNCHECKED_LOCKING   clang does not check the body of this function; the reason is next to it
+//   TW_YIELDS(lock)        the same, but the function may release the lock for a while; clang
+//                          sees no difference
+//   TW_ACQUIRE(lock)       returns with the lock held
+//   TW_TRY_ACQUIRE(r, lock)  returns with the lock held if the result, as a bool, is r
+//   TW_RELEASE(lock)       called with the lock held, and returns without it
+//   TW_ASSUME(lock)        the caller knows, for a reason that clang cannot see, that the lock is
+//                          held
+//   TW_UNCHECKED_LOCKING   clang does not check the body of this function; the reason is next to it
 //
 // TW_CAPABILITY(name) marks a class as a lock, and TW_SCOPED_CAPABILITY as a guard that holds a lock for a
 // scope.

@@ -3,23 +3,22 @@
 //
 // The checks find misuse when the wheel or a call reaches the node, and usually earlier, because every
 // advance looks at a few nodes. They find:
-//   - a pending node that is initialised again: at once if its wheel belongs to a runtime, otherwise when the
-//     program uses the wheel again, because the wheel may have gone with its nodes, even from static memory;
-//   - a pending node whose contents changed behind the library's back, because the program overwrote it,
-//   freed it
-//     or left its scope, and the memory is in use again;
-//   - a pending node in a frame of the main thread's stack that has returned, even if nothing has overwritten
-//   the
-//     node yet; and in a program built with AddressSanitizer, any node that it knows to be freed or out of
-//     scope;
+//   - a pending node that is initialised again: at once if its wheel belongs to a runtime,
+//     otherwise when the program uses the wheel again, because the wheel may have gone with its
+//     nodes, even from static memory;
+//   - a pending node whose contents changed behind the library's back: the program overwrote it, or
+//     freed it or left its scope, and the memory is in use again;
+//   - a pending node in a frame of the main thread's stack that has returned, even if nothing has
+//     overwritten the node yet; and in a program built with AddressSanitizer, any pending node that
+//     AddressSanitizer knows to be freed or out of scope;
 //   - a call that names a copy of a pending node, or a node that tw_node_init never initialised.
 //
 // They cannot find:
-//   - without AddressSanitizer, a freed node whose memory still has the same contents, or got them again from
-//     another node;
+//   - without AddressSanitizer, a freed node whose memory still has the same contents, or got them
+//     again from another node;
 //   - a node in a returned frame of another thread's stack, until it is overwritten;
-//   - garbage that has the callback of a real node in the right place and looks idle: a copy of an idle node
-//     looks the same and is allowed.
+//   - garbage that has the callback of a real node in the right place and looks idle: a copy of an
+//     idle node looks the same and is allowed.
 #include <sys/resource.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -75,7 +74,7 @@ ssize_t peek(const iovec &to, const iovec *from, unsigned long count) {
     return got >= 0 ? got : errno == EFAULT ? 0 : -1;
 }
 
-// The size to which the main thread's stack may grow.
+// The size to which the main thread's stack may grow; we assume at most 8 MB.
 std::uintptr_t reach_of_stack() {
     static std::atomic<std::uintptr_t> known{0};  // 0: not read yet; every thread reads the same value
     std::uintptr_t reach = known.load(std::memory_order_relaxed);
@@ -90,8 +89,8 @@ std::uintptr_t reach_of_stack() {
     return reach;
 }
 
-// True if this is the main thread and the place is on its stack, in a frame that has returned. Other threads'
-// stacks are not checked, because we cannot get their bounds without malloc.
+// True if this is the main thread and the place is on its stack, in a frame that has returned. We do not
+// check other threads' stacks, because we cannot get their bounds without malloc.
 bool is_left_behind(const void *place) {
     if (&__libc_stack_end == nullptr || is_poisoned(place, 1))
         return false;
@@ -116,8 +115,8 @@ bool has_gone(const tw *wheel) {
 
 // --- the callbacks passed to tw_node_init --------------------------------------------------------------
 
-// Callbacks are only added, without a lock. If a program has more than fit, its nodes are not checked for
-// garbage.
+// The table only grows, with atomic operations and without a lock. In a program with more callbacks than fit,
+// the checks take any function for a callback, and find no garbage.
 constexpr std::size_t most_callbacks = 2048;
 const void *callbacks[most_callbacks];
 
@@ -218,8 +217,8 @@ void stop_if_not_idle(const tw_node &node) {
 
 constexpr char made_again[] = "it was initialised again while it was pending";
 
-// If the program has freed the wheel, this is not a mistake; if it uses the wheel again, it is. The node
-// leaves the table, because the program may arm it on another wheel meanwhile.
+// To initialise the node again is a mistake only if the program uses the wheel after that, and not if the
+// wheel has gone. The node leaves the table, because the program may arm it on another wheel meanwhile.
 void note_made_again(watched_wheel &wheel, watched_node &watched) {
     wheel.made_again_from = watched.seen;
     wheel.made_again_by = tw_port_check_caller();
@@ -326,7 +325,7 @@ void tw_port_check_node_init(const tw_node *node, const void *callback) {
     note_callback(callback);
 }
 
-// Every build refuses to arm a node without a function. One warning is enough to find a node that was only
+// Every build refuses to arm a node without a callback. One warning is enough to find a node that was only
 // zeroed.
 void tw_port_check_to_arm(const tw_node *node) {
     static std::atomic<bool> has_warned{false};

@@ -49,7 +49,7 @@ template <class T> class supply {
     }
 
   private:
-    // Each chunk is twice as large as the one before.
+    // Each chunk is twice as large as the one before, up to `most` objects.
     void refill() {
         auto *const chunk = static_cast<T *>(memory_for_good(next_ * sizeof(T)));
         for (std::size_t i = 0; chunk != nullptr && i < next_; ++i)
@@ -173,7 +173,8 @@ void unlock_all() TW_UNCHECKED_LOCKING {
     wheels_mutex.unlock();
 }
 
-// Registered before main, and so before the handlers that lock wheels: fork locks in the reverse order.
+// Registered before main, and so before the handlers that lock wheels: fork locks in the reverse order, the
+// wheels first.
 __attribute__((constructor)) void survive_forks() { pthread_atfork(lock_all, unlock_all, unlock_all); }
 
 }  // namespace
@@ -260,7 +261,7 @@ void forget_all_below(const tw *wheel) {
 }
 
 // Does not hold the wheels' locks, so another thread may change the nodes during the comparison. Call it only
-// to explain why the program will be stopped.
+// to explain an error that stops the program anyway.
 const tw_node *find_alike(const tw_node &node) {
     constexpr std::size_t links = offsetof(tw_node, expiry);
     for (stripe &in : stripes) {

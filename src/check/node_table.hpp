@@ -1,10 +1,11 @@
-// The pending nodes of the process, and the contents that each had when the library last changed it. They are
-// in this table because struct tw_node is the same in every build.
+// A table of the pending nodes of the process, and of the contents that each had when the library last
+// changed it. The nodes have no room for this, because struct tw_node is the same in every build.
 //
-// T1  A node is in the table if and only if it is pending on a wheel that still exists. The table notices
-// that a
-//     wheel has gone only when a call names one of its nodes or initialises a wheel in its place.
-// T2  The wheel's own lock guards `seen` and the list of the wheel; the locks of the table guard the rest.
+// T1  A node is in the table if and only if it is pending on a wheel that still exists. The table
+//     notices that a wheel has gone only when a call names one of its nodes or initialises a wheel
+//     in its place.
+// T2  The wheel's own lock guards `seen` and the list of the wheel; the locks of the table guard the
+//     rest.
 //
 // Lock order: the wheel's lock, the mutex of wheels, a stripe's mutex. The first memory is static; more comes
 // from mmap. The table never gives memory back, but reuses freed entries.

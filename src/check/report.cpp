@@ -38,7 +38,7 @@ const void *call_before(const void *address) {
     return address != nullptr ? static_cast<const char *>(address) - 1 : nullptr;
 }
 
-// Prints the address that addr2line takes: in a relocatable program or library it is relative to the load
+// Adds the address that addr2line takes, which in a relocatable program or library is relative to the load
 // address.
 void add_code(base::message &said, const char *what, const void *code) {
     Dl_info in = {};

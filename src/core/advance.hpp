@@ -1,4 +1,4 @@
-// Advancing a wheel: calls callbacks with the lock released, moves timers with the lock held for a bounded
+// Advances a wheel: calls callbacks with the lock released, moves timers with the lock held for a bounded
 // number of steps, and spends the rest of the budget on look-ahead.
 #pragma once
 
@@ -17,14 +17,15 @@ class work_budget {
 
     std::uint32_t left;
 
-    // The most steps to take in one go: without a lock, all of the rest.
+    // The most steps to take before spend(): without a lock all that are left, unless steps_per_hold is 1.
     std::uint32_t at_once() const {
         if (steps_per_hold == 1)
             return 1;
         return wheel_.how == locking::unlocked ? left : smaller(left, held_);
     }
 
-    // Releases the lock for a moment every steps_per_hold steps. REQUIRES: steps <= at_once()
+    // Counts steps, and releases the lock for a moment after every steps_per_hold of them.
+    // REQUIRES: steps <= at_once()
     TW_INLINE_IF_SMALL void spend(std::uint32_t steps = 1) TW_YIELDS(wheels_lock) {
         count(steps);
         held_ -= smaller(steps, held_);
@@ -35,7 +36,7 @@ class work_budget {
     }
 
     void count(std::uint32_t steps) {
-        if (!is_small || nodes_move)  // otherwise no code reads `left`: without budgets and look-ahead
+        if (!is_small || nodes_move)  // a small tree has no budgets, and no look-ahead to limit
             left -= steps;
     }
 
@@ -169,8 +170,8 @@ TW_ONE_COPY int advance_with_work(tw *w, std::uint32_t budget, tick now) TW_RELE
     return leave(w, all_done ? 0 : 1);
 }
 
-// The same for tw_take: stops at the first fire, which the caller makes. To the wheel the node's callback has
-// returned at once.
+// The same for tw_take: stops at the first fire, which the caller makes. The wheel counts the node's callback
+// as returned at once.
 template <class Wheel>
 TW_ONE_COPY int take_with_work(tw *w, tick now, tw_fire &taken) TW_RELEASE(wheels_lock) {
     Wheel &wheel = wheel_in<Wheel>(w);

@@ -1,6 +1,6 @@
-// The functions of tw.h and door.h, for any kind of wheel; the headers document them. Each validates its
-// arguments, takes the lock and calls the wheel. c_api.cpp exports the functions of the library's wheel;
-// tests instantiate them for other shapes.
+// The functions of tw.h and door.h, for any kind of wheel; the headers document them. A function validates
+// its arguments, takes the lock and calls the wheel; some of those for the runtime only trust their caller
+// instead. c_api.cpp exports the functions of the library's wheel; tests instantiate them for other shapes.
 #pragma once
 
 #include "advance.hpp"
@@ -207,8 +207,8 @@ template <class Wheel> struct api {
         return leave(w, 0);
     }
 
-    // All nodes leave their slots, as for a shift, and are placed again from the earlier tick on. Finishing
-    // another thread's shift releases the lock, so that comes before the checks.
+    // Takes all timers out of their slots, as for a shift, and places them again, counted from the earlier
+    // tick. Finishing another thread's shift releases the lock, so that comes before the checks.
     static int set_back(tw *w, tick now) {
         if (const int error = enter(w); error != 0)
             return error;

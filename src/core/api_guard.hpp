@@ -18,7 +18,7 @@ inline constexpr bool can_be_observed = true;
 inline constexpr bool can_be_observed = false;
 #endif
 
-// The lock's word.
+// The word of the lock that the wheel uses.
 inline std::uint32_t *guard_of(wheel_state &wheel) {
 #if TW_RUNTIME
     return wheel.guard;
@@ -31,9 +31,9 @@ inline std::uint32_t *guard_of(wheel_state &wheel) {
 inline void share_lock(tw *w, tw *with) { state_in(w).guard = guard_of(state_in(with)); }
 #endif
 
-// Tests for an unlocked wheel first, so that it pays for one comparison; a second one would compete with the
-// cache misses of the call that follows. Both unchecked: clang does not understand ports, and a wheel without
-// a lock counts as locked.
+// Tests for an unlocked wheel first, so that such a wheel pays for one comparison only; a second one would
+// delay the memory accesses of the call that follows, which miss the cache. Both unchecked: clang does not
+// understand ports, and a wheel without a lock counts as locked.
 TW_INLINE_IF_SMALL inline void lock(wheel_state &wheel) TW_ACQUIRE(wheels_lock) TW_UNCHECKED_LOCKING {
     if (!is_small && wheel.how == locking::unlocked)
         return;
@@ -61,8 +61,8 @@ TW_ONE_COPY inline void call_unlocked(wheel_state &wheel, tw_node *node, tw_call
     lock(wheel);
 }
 
-// If a race detector observes the process, makes it follow this wheel's lock. Hides the words of
-// wheel_sharing from it: they are atomic, or the kernel compares them.
+// If a race detector observes the process, makes it follow this wheel's lock. Hides wheel_sharing from the
+// detector, because some of its words are atomic, and the kernel reads others.
 inline void be_observed(wheel_state &wheel) {
     if (!can_be_observed || wheel.how != locking::locked || tw_port_is_observed() == 0)
         return;
@@ -94,9 +94,8 @@ inline void set_wheel([[maybe_unused]] tw_node &node, [[maybe_unused]] const whe
 #endif
 }
 
-// Validates and locks w. On error returns a negative errno without the lock. The bodies of this and the
-// following functions are unchecked, because clang cannot follow that the result, or `locks`, says whether
-// the lock is held.
+// Validates and locks w. On error returns a negative errno without the lock. The body, like some below, is
+// unchecked, because clang cannot follow that the result, or `locks`, says whether the lock is held.
 TW_ONE_COPY inline int enter(tw *w) TW_TRY_ACQUIRE(false, wheels_lock) TW_UNCHECKED_LOCKING {
     if (w != nullptr && takes_no_lock(w))
         return 0;
@@ -106,14 +105,13 @@ TW_ONE_COPY inline int enter(tw *w) TW_TRY_ACQUIRE(false, wheels_lock) TW_UNCHEC
     return 0;
 }
 
-// Returns the result of the call.
 TW_ONE_COPY inline int leave(tw *w, int result) TW_RELEASE(wheels_lock) {
     unlock(state_in(w));
     return result;
 }
 
 // `enter` for calls that only read. On one core without other threads, reading a word is atomic and needs no
-// lock; nor does reading a tick that is one word.
+// lock. A tick of one word needs none either.
 inline constexpr bool locks_for_a_word = has_threads;
 inline constexpr bool locks_for_a_tick = has_threads || sizeof(tick) > sizeof(std::size_t);
 
@@ -149,8 +147,8 @@ TW_ONE_COPY inline int enter(tw *w, const tw_node *node) TW_TRY_ACQUIRE(false, w
     return usable(node) ? enter_usable(w, node) : -einval;
 }
 
-// Reads a tick of a wheel. Returns `none` if the wheel is invalid, or if the tick belongs to the running
-// callback and none runs.
+// Reads a tick of a wheel. Returns `none` if the wheel is invalid, or if the tick is that of the running
+// callback and no callback runs.
 TW_ONE_COPY inline tick read(tw *w, tick wheel_state::*what, tick none) {
     if (enter_to_read(w, locks_for_a_tick) != 0)
         return none;

@@ -22,8 +22,8 @@ inline constexpr unsigned ahead_per_tick = sizeof(void *) == 8 ? 256 : 16;
 inline constexpr tick most_shares = 64;
 
 // The number of shares of look-ahead to spend when `ticks` have passed: one per tick, but none for the ticks
-// before the one that next() last returned, because the caller was right to sleep until then. `late`: the
-// number of ticks since then.
+// before the one that next() last returned, because the caller was right to sleep until then; at least one in
+// all. `late`: the number of ticks since the one that next() returned.
 template <class Tick> constexpr Tick shares_of(Tick ticks, Tick late) {
     return ticks > late ? late + 1 : larger<Tick>(ticks, 1);
 }

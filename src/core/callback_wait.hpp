@@ -2,10 +2,10 @@
 //
 // A thread can wait for two events: a callback returned, or `each` returned a node to tw_cancel_all. Each
 // event has a counter in wheel_sharing. A waiter reads the counter with the lock held, announces itself in
-// `waiters`, releases the lock and sleeps in the port while the counter has that value. It misses no event in
-// between, because the port compares the counter once more before it sleeps. It waits for one event only: if
-// a one-shot timer fires again meanwhile, it was armed since, and the waiter need not wait for that. The
-// Promela model cancel_wait.pml searches exhaustively for a lost wake-up.
+// `waiters`, releases the lock and sleeps in the port while the counter has that value. The waiter misses no
+// event in between, because the port compares the counter once more before it sleeps. A waiter waits for one
+// return of the callback only: if a one-shot timer fires again meanwhile, it was armed since, and the waiter
+// need not wait for that fire. The Promela model cancel_wait.pml searches exhaustively for a lost wake-up.
 //
 // Ports without threads compile none of this.
 #pragma once
@@ -39,8 +39,8 @@ namespace {
 }
 
 // True if another thread's tw_cancel_all has handed this node to its `each`, and the caller must wait for
-// that call. False if an `each` of the caller's own cancel_all has the node, too: two threads may cancel the
-// same node one after the other if it is armed in between, and would wait for each other forever.
+// that `each`. False if an `each` of the caller's own tw_cancel_all has the node, too: two calls may hand out
+// the same node if it is armed in between, and their threads would wait for each other forever.
 template <class Wheel> bool is_handed_out(const Wheel &wheel, const tw_node *node) TW_REQUIRES(wheels_lock) {
     bool by_another = false;
     for (const cancel_all_call *each = wheel.first_cancel_all(); each != nullptr; each = each->next) {

@@ -16,9 +16,9 @@ template <class Wheel> TW_ONE_COPY void finish_shift(Wheel &wheel) TW_YIELDS(whe
 }
 #endif
 
-// All nodes leave their slots in one step, so nodes armed later stay. A node remains pending until
-// this function hands it out; if it is cancelled before that, `each` does not get it. Finishes a shift first,
-// because the nodes of a shift are in a ring of their own.
+// All nodes leave their slots in one hold of the lock, so nodes armed later stay. A node remains pending
+// until this function hands it out; if it is cancelled before that, `each` does not get it. Finishes a shift
+// first, because the nodes of a shift are in a ring of their own.
 //
 // `own` says which thread makes this call, and which node it hands out now. So tw_wait can wait until `each`
 // has returned, and a forked child can tell the call from those of threads that it does not have.
@@ -52,9 +52,9 @@ TW_INLINE_IF_SMALL inline void cancel_all(Wheel &wheel, tw_callback *each, void 
 // P13, in the child of a fork: only the calling thread exists.
 //
 // The advances, walks and tw_cancel_all calls of other threads never continue. The child forgets them, and if
-// no cancel_all remains, the nodes still leaving are pending again, behind the other timers of their ticks.
-// Another thread's advance is over, callback included. This thread's own advance continues after the fork,
-// but interrupted, because the next timers belong to the parent. We initialise the lock again, because its
+// no cancel_all remains, the nodes still leaving go back to their slots, behind the other timers of their
+// ticks. Another thread's advance is over, callback included. This thread's own advance is interrupted: it
+// calls no further callback, because the parent fires those timers. We initialise the lock again, because its
 // word may count waiters that do not exist here.
 template <class Wheel> void become_child(Wheel &wheel) TW_REQUIRES(wheels_lock) {
     wheel.drop_places();

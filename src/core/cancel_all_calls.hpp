@@ -28,7 +28,7 @@ class cancel_all_calls {
         first_ = &one;
     }
 
-    // On one thread, the call that began last ends first.
+    // Without threads there is nothing to search: the call that began last ends first.
     void remove(const cancel_all_call &one) {
         cancel_all_call **link = &first_;
         while (has_threads && *link != &one)

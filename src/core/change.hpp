@@ -12,7 +12,7 @@ namespace {
 
 // The changes. Each returns the result of its call.
 template <class Wheel> struct change {
-    // Returns 0 if the node may be armed for this tick; then it names its wheel.
+    // If the node may be armed for this tick, makes the node name the wheel and returns 0.
     TW_INLINE_ALWAYS static int begin_to_arm(Wheel &wheel, tw_node &node, tick due) TW_REQUIRES(wheels_lock) {
         if (const int error = check_armable(node); error != 0)
             return error;

@@ -1,5 +1,6 @@
 /* core/door.h - the functions of a wheel, in addition to tw.h, for the layers above the core. The library
- * hides them from programs. A library without the runtime has none of them. src/timers also uses records.hpp.
+ * hides them from programs. A library without the runtime has none of them. src/timers uses records.hpp
+ * instead.
  *
  * Conventions are those of tw.h. This header is C because the tests of the core are written in C.
  */
@@ -17,8 +18,8 @@ extern "C" {
 /* tw_arm_at for a wheel known to be valid and to take its lock. */
 int tw_core_arm_at(struct tw *w, struct tw_node *node, tw_tick due);
 
-/* In the field `part` of a node: the node is one-shot, and `period` is 1 more than the delay that it was
- * armed with; or 0, if it was then armed without one. */
+/* A value of the field `part` of a node: the node is one-shot, and its `period` is 1 more than the delay that
+ * it was last armed with, or 0 if it was last armed without a delay. */
 #define TW_CORE_ONCE UINT32_MAX
 
 /* tw_core_arm_at, and the node remembers its delay, in a unit of the caller's, for tw_core_again. */
@@ -48,7 +49,8 @@ struct tw_core_grid {
 
 /* Arms a periodic node on the grid `grid`. The n-th fire, counted from 0, is due n * period parts after the
  * first deadline, rounded up to a tick. TW_DELAY, tw_move and tw_postpone start a new grid whose deadline is
- * a whole tick. Lateness is counted up to 2^64 - 1 parts. Errors and result are those of tw_arm_every.
+ * a whole tick. The wheel counts at most 2^64 - 1 parts of lateness. Errors and result are those of
+ * tw_arm_every.
  *   -EINVAL  also: a field is out of range, or `parts` differs from the wheel's earlier grids */
 int tw_core_arm_grid(struct tw *w, struct tw_node *node, const struct tw_core_grid *grid);
 
@@ -62,24 +64,26 @@ TW_MUST_CHECK tw_tick tw_core_choose(struct tw *w, tw_tick tick, tw_tick slack);
  *   -EBUSY   the node is pending */
 int tw_core_label(struct tw_node *node, unsigned label);
 
-/* Returns the number of fires of nodes with this label that tw_cancel and tw_retire have prevented on
- * this wheel. 0 on a wheel with TW_UNLOCKED, which does not count them. */
+/* Returns the number of fires with this label that calls have prevented on this wheel: tw_cancel and
+ * tw_retire those of nodes, and the owner of records those that it reports (count_cancelled). 0 on a wheel
+ * with TW_UNLOCKED, which does not count them. */
 TW_MUST_CHECK uint64_t tw_core_cancelled(struct tw *w, unsigned label);
 
 /* --- fires ------------------------------------------------------------------------------- */
 
 /* Makes a fire of a node with this label: calls fire->fn(fire->node, fire->arg), and may do anything before
- * and after that. The callback may free the node. If `fire` is null, there is none: the call says that no
- * fire follows the last one at once, because the wheel does other work first. The wheel is locked during that
- * call, and you must not call it. */
+ * and after that. The callback may free the node. If `fire` is null, there is no fire to make: the call says
+ * that no other fire follows the last one at once, because the wheel does other work first or no timer is
+ * due. The wheel is locked during such a call, and the function must not call the wheel. */
 typedef void tw_core_caller(const struct tw_fire *fire, unsigned label, void *arg);
 
 /* From now on caller(fire, label, arg) makes the fires of a wheel, to measure or trace them; if `caller` is
  * null, the wheel makes them itself. Call it before other threads use the wheel. */
 void tw_core_set_caller(struct tw *w, tw_core_caller *caller, void *arg);
 
-/* Makes the running tw_advance return 1 after the current callback; if none is running, the next tw_advance
- * that has a callback to call returns 1 instead. May be called from anywhere, signal handlers included. */
+/* Makes the running tw_advance return 1 before it calls another callback. If no tw_advance is running, or the
+ * running one has no other callback to call, the next tw_advance that has one returns 1 instead. May be
+ * called from anywhere, signal handlers included. */
 void tw_core_interrupt(struct tw *w);
 
 /* Ends this thread's tw_advance after an exception or a longjmp has left a callback. The callback counts as
@@ -99,13 +103,13 @@ void tw_core_forget_interruption(struct tw *w);
 /* Makes a wheel use the lock of another one. Call it right after tw_init. */
 void tw_core_share_lock(struct tw *w, struct tw *with);
 
-/* Shifts all nodes by `by` ticks, for time that was set back or stood still: every node that is pending now,
- * the later fires of periodic nodes, and the result of tw_due in a running callback. Ticks are capped at
- * TW_NEVER - 1. The nodes stay pending throughout, and nodes of one tick keep their order; a node that
- * another thread arms for the same tick before this returns may fire before them. Nodes that a concurrent
- * tw_cancel_all has not yet handed out are shifted, too: they stay pending, and fire behind the others of
- * their ticks. Holds the lock once for as many steps as the wheel has slots, then in short stretches as
- * tw_advance does. */
+/* Makes all timers due `by` ticks later, for time that was set back or stood still: every node and record
+ * that is pending now, the later fires of periodic ones, and the result of tw_due in a running callback. Caps
+ * the ticks of nodes at TW_NEVER - 1. The timers stay pending throughout, and timers of one tick keep their
+ * order; a timer that another thread arms for the same tick before this returns may fire before them. Nodes
+ * that a concurrent tw_cancel_all has not yet handed out are shifted, too: they stay pending, and fire behind
+ * the other timers of their ticks. Holds the lock once for as many steps as the wheel has slots, then in
+ * short stretches as tw_advance does. */
 void tw_core_shift(struct tw *w, tw_tick by);
 
 /* The three moments at which pthread_atfork calls its handlers. */

@@ -60,8 +60,8 @@ template <unsigned Bits, unsigned Levels, bool LookAhead> struct geometry {
         return span(level) - (t & (span(level) - 1));
     }
 
-    // True if a difference is less than a slot of this level. Where a tick is wider than a register,
-    // shifting it takes less code than comparing it.
+    // True if a difference is less than the length of a slot of this level. Where a tick is wider than a
+    // register, shifting it takes less code than comparing it.
     template <class Tick> static constexpr bool is_below(unsigned level, Tick difference) {
         return has_room ? difference < span(level) : difference >> shift(level) == 0;
     }
@@ -89,8 +89,8 @@ template <unsigned Bits, unsigned Levels, bool LookAhead> struct geometry {
         return level == far ? far_slot(difference) : slot(level, low(t));
     }
 
-    // True if two ticks, given their xor, lie in the same stretch of a slot of this level. If not, a node
-    // found in that slot was postponed out of it.
+    // True if two ticks, given their xor, lie in the same stretch of this slot of this level. A node whose
+    // tick lies in another stretch than the next opening of its slot was postponed.
     static constexpr bool is_same_stretch(tick difference, unsigned level, unsigned slot) {
         return difference >> (level == far ? far_shift(slot) : shift(level)) == 0;
     }

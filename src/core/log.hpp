@@ -1,6 +1,6 @@
 // Logs: a slot's entries for records, the timers that the library owns. A log is a queue of entries in small
-// chunks of memory, first in, first out. The wheel reads and moves entries in sequence, and does not touch
-// their records.
+// chunks of memory, first in, first out. The wheel lowers entries in sequence, and touches their records only
+// in far slots.
 #pragma once
 
 #include <cstddef>

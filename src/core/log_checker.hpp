@@ -182,7 +182,7 @@ template <class Shape> class log_checker {
     bool is_behind_seam_ = false;
     std::uint64_t last_order_ = 0;
     std::size_t found_ = 0, found_seams_ = 0, current_ = 0;
-    unsigned seams_alone_ = 0;  // logs without entries
+    unsigned seams_alone_ = 0;  // logs that hold only seams
     unsigned sweeps_found_ = 0;
 };
 

@@ -38,8 +38,8 @@ template <class Shape> class lowering : public record_placement<Shape> {
     // throughout. Nodes that a cancel_all has not handed out yet go behind all others of their ticks. A
     // record that is armed or moved before the shift is over may overtake others of its tick; in a runtime
     // the call that arms or moves waits for the shift. REQUIRES: no shift is under way; if there are records,
-    // no node is postponed: a postponed node would reach its tick ahead of records, and late records would
-    // overtake them (R3)
+    // no node is postponed: a shift would place a postponed node ahead of records of its new tick, and late
+    // records, which fire before all nodes (R3), would overtake those records
     void begin_shift(tick by) {
         TW_ASSERT(!is_shifting());
         for (unsigned slot = 0; slot < Shape::slots; ++slot) {
@@ -89,8 +89,8 @@ template <class Shape> class lowering : public record_placement<Shape> {
         take(node);
     }
 
-    // Lowers at most `most` timers of one slot by one level: from the slots that have opened, or if they are
-    // empty from the slots that open within their lead. Returns the number of steps.
+    // Lowers at most `most` timers of one slot by one level: from a slot that has opened, or, if none has,
+    // from a slot that opens within the lead into its level. Returns the number of steps.
     //
     // Goes through the levels from the top down, so that a timer from a high level passes the slots below
     // ahead of timers armed later (W3). When the last opened slot is empty, the origin follows the cursor.
@@ -239,9 +239,9 @@ template <class Shape> class lowering : public record_placement<Shape> {
 
     // --- shifting ------------------------------------------------------------------------------
 
-    // Slots with higher numbers may hold timers of the same ticks that were armed later, so a seam keeps the
-    // nodes of the slots before this one ahead of its records. A seam that has left its slot would not keep
-    // them, so this drops such seams first.
+    // A slot with a higher number may hold timers of the same ticks that were armed later. So this puts a
+    // seam that keeps the nodes of the slots before this one ahead of this slot's records. A seam at the
+    // front serves as well, but not if it has left its slot, so this drops such seams first.
     void begin_shift_of_log(log &from) {
         while (!from.is_empty() && from.front().is_seam() && from.front().seam->emptied != logs().emptied)
             logs().drop_front_seam(from);

@@ -23,9 +23,10 @@ namespace {
 // two orders are 2^32 apart. In that case the queue reads all orders from the records.
 //
 // Invariants
-//   Q1  For an entry of level l and digit d, digit l of its order is d, and is the highest that differs from
-//       the base; on level 0 the order may equal the base. Exceptions: added entries that have not moved yet,
-//       entries of the open log, and stale entries if the queue reads orders from the records.
+//   Q1  For an entry of level l and digit d, digit l of its order is d, and is the highest that
+//       differs from the base; on level 0 the order may equal the base. Exceptions: added entries
+//       that have not moved yet, entries of the open log, and stale entries if the queue reads
+//       orders from the records.
 //   Q2  No order is before the base.
 //   Q3  A log's bit in `busy_` is set if and only if the log holds entries, and a level's bit in
 //       `busy_levels_` if and only if one of its logs does.

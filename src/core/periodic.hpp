@@ -31,7 +31,8 @@ inline unsigned missed_in(std::uint8_t missed_and_label) {
     return TW_RUNTIME != 0 ? missed_and_label & ((1U << TW_MISSED_BITS) - 1) : missed_and_label;
 }
 
-// A one-shot node has no period, or remembers its delay there. Nothing reads its `fires_left`.
+// A one-shot node has a period of 0, or remembers its delay in `period` (TW_CORE_ONCE). Nothing reads its
+// `fires_left`.
 inline bool is_periodic(const tw_node &node) {
 #if TW_RUNTIME
     return node.period != 0 && node.part != TW_CORE_ONCE;
@@ -140,9 +141,9 @@ template <class Periodic> bool set_ahead(Periodic &node, tick from, tick ahead, 
     return true;
 }
 
-// set_to_next for a wheel that has grids: node.part says whether this node is on one. P5: deadlines are
-// exactly deadline + n * period, counted in parts. Each rounds up to a tick independently, so rounding errors
-// do not accumulate either.
+// set_to_next for a wheel that has grids: node.part says whether this node is on one. P5: later deadlines
+// are exactly deadline + n * period, counted in parts. Each rounds up to a tick independently, so rounding
+// errors do not accumulate either.
 template <class Periodic> bool set_to_next_on_grid(Periodic &node, tick parts, tick now, tick *overruns) {
     if (node.part == 0)
         return set_to_next(node, now, overruns);

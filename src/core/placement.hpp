@@ -21,24 +21,24 @@ namespace {
 // or the entry of a record (record_logs.hpp).
 //
 //   W1  origin <= cursor <= now
-//   W2  A timer stands in the slot of the highest digit in which its tick differs from the origin. It may
-//   stand in
-//       the slot of a lower digit if look-ahead or the opening of its slot moved it down, and, if postponed,
-//       in a slot that opens earlier. So no slot opens after a timer in it is due (P4).
-//   W3  Timers of one tick that were not postponed go through the same slots, and only join a slot at its
-//   end. So
-//       they stay in the order of arming (P3).
-//   W4  open_level == 0: origin == cursor, and of all opened slots only the cursor's slot on level 0 may hold
-//       timers: they are due.
-//       open_level > 0: the wheel is emptying the cursor's slots into the level below, from level open_level
-//       down. Timers armed meanwhile join the first of these slots.
-//   W5  Far look-ahead, which works on a round before it begins, moves timers to two places only: the top
-//   level's
-//       slots for the next round, and far slots below the one that opens with it. These far slots were empty:
-//       they belong to the lowest bits of the round's number, which are all ones just before the carry.
-//   W6  `count` is the number of nodes in slots, `leaving` and `shifting`: pending ones, and `places` places
-//       of walks.
-//   W7  No slot opens, and no look-ahead is due, before the tick `quiet_until` if that is in the future.
+//   W2  A timer stands in the slot of the highest digit in which its tick differs from the origin.
+//       It may stand in the slot of a lower digit if look-ahead or the opening of its slot moved it
+//       down, and, if postponed, in a slot that opens earlier. So no slot opens after a timer in it
+//       is due (P4).
+//   W3  Timers of one tick that were not postponed go through the same slots, and only join a slot
+//       at its end. So they stay in the order of arming (P3).
+//   W4  open_level == 0: origin == cursor, and of all opened slots only the cursor's slot on level
+//       0 may hold timers: they are due, except those that were postponed.
+//       open_level > 0: the wheel is emptying the cursor's slots into the level below, from level
+//       open_level down. Timers armed meanwhile join the first of these slots.
+//   W5  Far look-ahead, which works on a round before it begins, moves timers to two places only:
+//       the top level's slots for the next round, and far slots below the one that opens with it.
+//       These far slots were empty: they belong to the lowest bits of the round's number, which are
+//       all ones just before the carry.
+//   W6  `count` is the number of nodes in slots, `leaving` and `shifting`: pending ones, and
+//       `places` places of walks.
+//   W7  No slot opens, and no look-ahead is due, before the tick `quiet_until` if that is in the
+//       future.
 template <class Shape> struct placement : wheel_state {
     using digits = typename Shape::digits;
 
@@ -121,8 +121,8 @@ template <class Shape> struct placement : wheel_state {
         return (is_after_carry ? next + bit : next) - cursor;
     }
 
-    // The lead into a level: how many ticks before a slot of the level opens look-ahead may begin to empty
-    // it. It is `near_lead` for every level but the far one, and 0 without look-ahead.
+    // The lead into a level: look-ahead may begin to empty a slot of the level this many ticks before the
+    // slot opens. The lead is `near_lead` for every level but the far one, and 0 without look-ahead.
     //
     // A far slot may hold all timers of the wheel, and ticks may pass faster than look-ahead can move timers.
     // So it gets at least 16 ticks for each node and each entry, up to half a round.

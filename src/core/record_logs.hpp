@@ -18,25 +18,26 @@ namespace {
 
 // Invariants. log_checker.hpp checks what a snapshot can show; the model test checks the rest.
 //
-//   R1  Each armed record has one current entry. The entry's tick is `lag` ticks before the record is due, or
-//       earlier; the cursor if it is overdue. So no record is lost (P4): at that tick the record is due, or
-//       its entry moves on to the tick where it is. A record that is not armed has no current entry. (An
-//       entry that stays stale for 2^29 armings of its record becomes current again. It may take the record's
-//       place among the records of its tick, and fires nothing that is not due.)
-//   R2  Entries of one tick go through the same slots, and only join a log at its end. So entries whose
-//   records
-//       stay where they were armed are in the order of arming (P3).
-//   R3  An entry whose record was moved to a later tick moves on when its own tick comes, marked as late. On
-//       level 0 late entries have logs of their own, and a queue puts them in order when the slot opens; the
-//       entries in the queue belong to the slot `queue_slot`. Such a move happens only if no node can stand
-//       at the new tick. So late entries fire before all nodes of their tick.
-//   R4  A seam stands in the log and in the ring of its slot; after a cancel_all or a shift, in the log
-//   alone.
-//       Timers before the seam, in ring and log, were armed before the timers behind it. Two seams never
-//       follow each other. On each level, at most one slot has a log with only seams: the open slot, or the
-//       slot that look-ahead empties. The log where a sweep stands may break both rules.
-//   R5  `entries` is the number of entries without seams, `armed` the number of records with a current entry.
-//       At most armed + spare entries are stale; see sweep.hpp.
+//   R1  Each armed record has one current entry. The entry's tick is `lag` ticks before the record
+//       is due, or earlier; the cursor if that tick has passed. So no record is lost (P4): at the
+//       entry's tick the record is due, or the entry moves on to the record's tick. A record that
+//       is not armed has no current entry. (An entry that stays stale for 2^29 armings of its
+//       record becomes current again. It may take the record's place among the records of its tick,
+//       and fires nothing that is not due.)
+//   R2  Entries of one tick go through the same slots, and only join a log at its end. So entries
+//       whose records stay where they were armed are in the order of arming (P3).
+//   R3  An entry whose record was moved to a later tick moves on when its own tick comes, marked as
+//       late. On level 0 late entries have logs of their own, and a queue puts them in order when
+//       the slot opens; the entries in the queue belong to the slot `queue_slot`. A record that
+//       moves to a tick where a node may stand gets a new entry instead. So late entries fire
+//       before all nodes of their tick.
+//   R4  A seam stands in the log and in the ring of its slot; after a cancel_all or a shift, in the
+//       log alone. Timers before the seam, in ring and log, were armed before the timers behind it.
+//       Two seams never follow each other. On each level, at most one slot has a log with only
+//       seams: the open slot, or the slot that look-ahead empties. The log where a sweep stands may
+//       break both rules.
+//   R5  `entries` is the number of entries without seams, `armed` the number of records with a
+//       current entry. At most armed + spare entries are stale; see sweep.hpp.
 template <class Shape> struct record_logs {
     static_assert(sizeof(typename Shape::digits) == sizeof(entry::low),
                   "an entry has all digits of its tick");
@@ -99,7 +100,7 @@ template <class Shape> struct record_logs {
             sweeping.note_emptied(*chunk, from);
     }
 
-    // Takes a seam out of its ring. REQUIRES: it has left its log
+    // Takes a seam out of its ring, and gives its memory back. REQUIRES: the seam has left its log
     void drop(seam &of) {
         unlink_unchecked(of.link);
         memory->give_back(of);

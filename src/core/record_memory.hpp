@@ -6,7 +6,7 @@
 
 namespace tickwheel::core {
 
-// All zero is empty. When there is no free seam, a chunk is cut into seams, which stay seams.
+// All zero is empty. If there is no free seam, take_seam cuts a chunk into seams, which stay seams.
 class record_memory {
   public:
     static constexpr std::size_t seams_of_chunk = sizeof(log_chunk) / sizeof(seam);

@@ -125,9 +125,9 @@ template <class Shape> class record_placement : public placement<Shape> {
         in.append(all.memory->chunks, e);
     }
 
-    // False if no node stands at t. If some nodes of t were lowered, others may be in slots counted from the
-    // origin, the cursor or the next round, and in the slots of t on lower levels. REQUIRES: t is after the
-    // cursor
+    // False only if no node stands at t. A wheel that lowers the nodes of t one by one may have them in the
+    // slots counted from the origin, the cursor and the next round, and in the slots of t on lower levels.
+    // REQUIRES: t is after the cursor
     bool may_hold_nodes_at(tick t) const {
         if (this->count == 0)
             return false;
@@ -181,8 +181,8 @@ template <class Shape> class record_placement : public placement<Shape> {
 
     // --- the slot at the cursor ----------------------------------------------------------------
 
-    // Looks at the front of the cursor's slot, which has its bit set: a node or a record fires, or
-    // clean_cursor has something to move.
+    // Looks at the front of the cursor's slot, which has its bit set: a node or a record fires, or the next
+    // step moves something.
     next_step look_at_cursor() {
         record_logs<Shape> &all = logs();
         const unsigned slot = cursor_slot();
@@ -207,8 +207,8 @@ template <class Shape> class record_placement : public placement<Shape> {
         return next_step::fire_record;
     }
 
-    // First puts the late entries in order, then merges them with the others. They come before all nodes
-    // (R3).
+    // Merges the late entries, once bring_in_order has put them in order, with the others. Late entries come
+    // before all nodes (R3).
     next_step look_at_late(unsigned slot) {
         record_logs<Shape> &all = logs();
         log &plain = all.plain[slot];

@@ -58,7 +58,8 @@ inline void unlock(const wheel_lock &of) TW_RELEASE(wheels_lock) TW_UNCHECKED_LO
 // --- records ---------------------------------------------------------------------------------
 
 // Arm an unarmed record; move an armed one to another tick, or take it off the wheel. `due` is the tick of
-// the wheel less the offset. A record that was armed or moved fires after all other timers of its tick (P3).
+// the wheel less the offset. A record that is armed or moved fires after the timers that its tick already has
+// (P3).
 void arm_record(tw *w, timing &record, tick due) TW_REQUIRES(wheels_lock);
 void move_record(tw *w, timing &record, tick due) TW_REQUIRES(wheels_lock);
 void disarm_record(tw *w, timing &record) TW_REQUIRES(wheels_lock);

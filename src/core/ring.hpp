@@ -4,8 +4,9 @@
 // Nodes belong to the user, who may by mistake free, copy or initialise a node in a ring. The links of such a
 // node lead anywhere, and the program would crash far from its error. So if links_are_checked, a walk
 // compares each link with its neighbour before it follows it, and an append compares the links that it joins;
-// if they disagree, the program stops and names the broken node. Taking out a single node compares nothing:
-// see slots_of::take. Coverage does not count branches of lines that name TW_ASSERT.
+// if they disagree, the program stops and names the broken node. Without assertions, taking a node out of a
+// slot compares its links only if the slot has no other node: see slots_of::take. Coverage does not count
+// branches of lines that name TW_ASSERT.
 #pragma once
 
 #include <tickwheel/tw.h>

@@ -20,13 +20,13 @@ template <class Shape> class search {
     search(const placement<Shape> &at, std::uint32_t looks, digits near_lead, tick limit = never)
         : best_(limit), at_(at), looks_(looks), near_lead_(near_lead) {}
 
-    // From now on the search is for a tick to go to, and must not pass a slot with timers: if all its nodes
-    // were postponed, or it has entries of records, its opening counts.
+    // From now on the search is for a tick to go to, and must not pass a slot with timers: a node that was
+    // postponed out of its slot, and any entry of a record, counts with the opening of its slot.
     void for_opening() { for_opening_ = true; }
 
 #if TW_RUNTIME
-    // Of a search that is over: the node whose tick is the result. Null if there is none, or if the search
-    // might have found an earlier one with more looks.
+    // Call after run(): the node whose tick is the result. Null if there is none, or if the search might have
+    // found an earlier one with more looks.
     tw_node *first() const { return is_exact_ ? first_ : nullptr; }
 #endif
 

@@ -1,7 +1,8 @@
 // The engine of levels and slots: places timers, lowers them as time advances, and finds the next one.
 //
-// Every member moves at most one timer, or as many as its argument permits, so that callers can release their
-// lock between two steps (P8).
+// A step moves at most one timer, or as many as its argument permits, so that callers can release their lock
+// between two steps (P8). Exceptions: a cancel_all and a shift first take one step for each slot, and a
+// forked child takes all of its steps at once.
 #pragma once
 
 #include "bounds.hpp"
@@ -179,8 +180,8 @@ template <class Shape> class slot_engine : public lowering<Shape> {
     // Returns how many timers look-ahead may lower after an advance has caught up. Also sets the lead: how
     // many ticks before a block opens look-ahead begins. The lead grows with the number of ticks that have
     // passed, so a caller who advances every tenth tick begins ten times as early. A caller who advances to
-    // the same tick again, if it is not quiet, has time to spare, and gets one share and a lead of a whole
-    // round.
+    // the same tick again while the wheel is not quiet has time to spare, and gets one share and a lead of a
+    // whole round.
     std::uint32_t begin_share() {
         if (!Shape::ahead)
             return 1;  // one step, which finds nothing to do
@@ -192,14 +193,14 @@ template <class Shape> class slot_engine : public lowering<Shape> {
     // For an idle caller: sets the longest lead, a whole round.
     void begin_idle() { lead = Shape::round; }
 
-    // Lowers at most `most` timers of one slot that opens soon by one level: of a near slot within the lead,
-    // of a far slot within lead_into. Returns the number of steps; 0 if there was nothing to do.
+    // Lowers at most `most` timers by one level, from one slot that opens within the lead into its level (see
+    // lead_into). Returns the number of steps; 0 if there was nothing to do.
     std::uint32_t look_ahead(std::uint32_t most) { return Shape::ahead && open_level == 0 ? lower(most) : 0; }
 
-    // Call when all work is done, look-ahead included: computes how long the wheel is quiet (W7). A busy slot
-    // of level 0 ends the quiet; so does a block that opens next and holds timers, early enough for
-    // look-ahead to continue. Calls look() again, because look-ahead may have released the lock, and other
-    // threads may have armed due timers.
+    // Call when all work is done, look-ahead included: computes how long the wheel is quiet (W7). The quiet
+    // ends with the running block, or before that: at the next busy slot of level 0, or when look-ahead must
+    // begin to empty the slot that opens next on a higher level. Calls look() again, because look-ahead may
+    // have released the lock, and other threads may have armed due timers.
     TW_ONE_COPY void end_share() {
         if (look() != next_step::none)
             return;
@@ -282,7 +283,7 @@ template <class Shape> class slot_engine : public lowering<Shape> {
     }
 #endif
 
-    // Places a node of the cursor's slot again that is not due, because it was postponed.
+    // Places again the first node of the cursor's slot, which was postponed; or drops a place of a walk.
     void leave_cursor(tw_node &node) {
         if (drop_place(node))
             return;

@@ -32,8 +32,8 @@ template <class Shape> struct slots_of {
     }
 
     // Takes a node out of its ring, and clears the slot's bit if the node was the last of its slot (L1). The
-    // node does not store its slot; it follows from the head of the ring, which is the neighbour on both
-    // sides of the last node. A ring outside the slots has no bit.
+    // node does not store its slot; the slot follows from the head of the ring, which is the neighbour on
+    // both sides of the last node. A ring outside the slots has no bit.
     //
     // The neighbours of a random node are not in the cache. So this only writes to them: the processor waits
     // for reads, but not for writes. A walk that reaches them finds broken links.

@@ -19,14 +19,15 @@ namespace {
 // The position of a sweep. All zero: none is under way.
 //
 // Invariants
-//   G1  A sweep stands before the chunk `at_` of the log `in_`; `before_` is the chunk before that, or
-//       null. Both are null between two logs. Only these two chunks and the first and last chunk of a log
-//       have room; during a shift also the first and last chunks of the logs that it has joined.
-//   G2  During a sweep, an unswept entry moves to a log that is already swept only if the move looks at the
-//       entry's record. (No check: this follows from the order of the logs.)
+//   G1  A sweep stands before the chunk `at_` of the log `in_`; `before_` is the chunk before that,
+//       or null. Both are null between two logs. Only these two chunks and the first and last chunk
+//       of a log have room; during a shift also the first and last chunks of the logs that it has
+//       joined.
+//   G2  During a sweep, an unswept entry moves to a log that is already swept only if the move
+//       looks at the entry's record. (No check: this follows from the order of the logs.)
 class sweep {
   public:
-    static constexpr unsigned share = 14;  // entries swept for each entry that becomes stale
+    static constexpr unsigned share = 14;  // entries to sweep for each call that must pay; see above
 
     bool is_under_way() const { return next_ != 0; }
     bool is_in_log() const { return at_ != nullptr; }
@@ -118,7 +119,8 @@ class sweep {
             before_ = nullptr;
     }
 
-    // The seam stays if it is the only entry of its chunk and the log has more chunks: R4 holds then, too.
+    // A seam that is alone in `before_` stays, unless that is the log's first chunk, because chunks have no
+    // link to the one before. R4 holds then, too.
     template <class Logs> void drop_seam_at_end(Logs &logs, log_chunk &chunk) {
         const entry *const last = last_of(chunk.count() != 0 ? &chunk : before_);
         if (last == nullptr || !last->is_seam())

@@ -32,7 +32,8 @@ constexpr bool is_tick(tick t) {
 constexpr tick later(tick t, tick by) { return by > last_tick - t ? last_tick : t + by; }
 #endif
 
-// A tick as a result that may also be `never`: a tick that wraps may have that value, and becomes one less.
+// A tick as a result, where `never` means that there is none: a tick that wraps may have that value, and then
+// the result is one less.
 constexpr tick as_answer(tick t) { return wraps && t == never ? t - 1 : t; }
 
 // True if any two ticks compare, however far apart. If ticks wrap, one may be too far back.

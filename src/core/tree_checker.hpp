@@ -55,7 +55,7 @@ class tree_checker : private broken_invariants {
         }
     }
 
-    // Returns false if the walk must not look at the nodes below the head or in its ring.
+    // Checks the nodes of a ring. Returns false if the walk must not go on to the nodes below its head.
     bool check_head(const tw_node &head, const tw_node *above, unsigned depth, tick way) {
         if (depth == most_levels || found_ > w_.count) {
             expect(false, "the tree has an end", &head);

@@ -24,14 +24,13 @@ class tree_checker;
 
 // Invariants. tree_checker.hpp checks what a snapshot can show.
 //
-//   T1  cursor <= now, which is at most `farthest` ahead of the cursor. No key in the tree is before
-//       the cursor.
+//   T1  cursor <= now, which is at most `farthest` ahead of the cursor. No key in the tree is
+//       before the cursor.
 //   T2  The key of a node is its tick, or the cursor at the time of placing if that was later.
-//   T3  The lowest d bits of the key of a node d levels down are the sides of the way there. The node is
-//   later
-//       than the node above it. No two nodes in a tree have the same key.
-//   T4  A ring has all nodes of one key, in the order of arming (P3). A node behind the head has itself as
-//       child[0].
+//   T3  The lowest d bits of the key of a node d levels down are the sides of the way there. The
+//       node is later than the node above it. No two nodes in a tree have the same key.
+//   T4  A ring has all nodes of one key, in the order of arming (P3). A node behind the head has
+//       itself as child[0].
 class tree_engine : public wheel_state {
   public:
     std::size_t timers() const { return count; }
@@ -44,8 +43,9 @@ class tree_engine : public wheel_state {
     // --- placing -------------------------------------------------------------------------------
 
     // Places a node by its tick, behind all others of that tick. The node goes down past all earlier ones,
-    // and takes the place of the first later one. That one takes the place of the next on its own way down,
-    // which is later still, so that needs no comparison, and so on.
+    // and takes the place of the first later one. The displaced node takes the place of the next node on its
+    // own way down, and so on: no comparison is needed there, because each of these nodes is later than the
+    // one above it.
     TW_ONE_COPY void place(tw_node &node) {
         node.key = before_seen_from(now, node.expiry, cursor_) ? cursor_ : node.expiry;
         make_empty(node.link);

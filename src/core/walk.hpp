@@ -2,8 +2,8 @@
 // hold of the lock. In between, its caller and other threads arm, cancel and fire.
 //
 // The walk goes through the slots from the highest number to the lowest: from far slots to level 0, the way
-// that nodes come down. So it misses no node that the wheel lowers; it meets a node twice that comes down
-// from a slot already walked. It may miss a periodic node that fires or a postponed node that is placed
+// that nodes come down. So it misses no node that the wheel lowers; it meets a node twice if the node comes
+// down from a slot already walked. It may miss a periodic node that fires or a postponed node that is placed
 // again, because they may go the other way.
 //
 // Within a slot the walk leaves two places, nodes of its own in the ring: one behind the node that it has met

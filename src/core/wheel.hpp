@@ -1,8 +1,8 @@
 // The wheel: the part that both engines share. Manages the states of nodes.
 //
-// No lock, no clock, no callback. The wheel owns its nodes' states while they are pending, and every member
-// moves at most one node, or as many as its argument permits, so that callers can release their lock between
-// two steps (P8).
+// No lock, no clock, no callback. The wheel owns its nodes' states while they are pending. A step moves at
+// most one node, or as many as its argument permits, so that callers can release their lock between two steps
+// (P8).
 //
 // The Engine (slot_engine.hpp, tree_engine.hpp) keeps time, and places each node by its tick:
 //
@@ -11,14 +11,15 @@
 //     check_in_walk           stops the program if the links of the next node of a walk are broken
 //     can_go_to, begin_advance    start an advance to a later tick
 //     look, due_node          the next step towards that tick, and the due node
-//     move_some               makes that step, if it is no fire: if nodes_move, see bounds.hpp
+//     move_some               makes a step that moves timers; only if nodes_move (bounds.hpp)
 //     pass_quietly            all of these at once, if there is nothing to do
-//     begin_share, look_ahead, end_share, begin_idle    move timers ahead of time: if nodes_move
+//     begin_share, look_ahead, end_share, begin_idle    move timers early; only if nodes_move
 //     next, first             when the wheel will have work; a node that fires first
 //     cheapest                the tick in a range for which arming costs least
 //     begin_cancel_all, next_leaving, end_cancel_all    take all nodes off at once
-//     first_cancel_all, abandon_cancel_alls             the calls under way; forgets those of other threads
-//     (P13) timers                  the number of pending timers
+//     first_cancel_all        the tw_cancel_all calls under way
+//     abandon_cancel_alls     forgets those of other threads (P13)
+//     timers                  the number of pending timers
 //
 // For the runtime, slots also hold records, shift all timers and drop the places of walks; see lowering.hpp
 // and record_placement.hpp.
@@ -54,7 +55,7 @@ template <class Engine> class wheel : public Engine {
     }
 
 #if TW_RUNTIME
-    // The same, and the node remembers a delay; plus 1, because a period of 0 says that there is none.
+    // The same, and the node remembers a delay, as delay + 1: a period of 0 says that there is none.
     TW_INLINE_ALWAYS void arm_once_after(tw_node &node, tick to, tick delay) {
         node.period = delay + 1;
         node.part = TW_CORE_ONCE;
@@ -63,8 +64,8 @@ template <class Engine> class wheel : public Engine {
     }
 #endif
 
-    // The first call that arms a periodic node sets their rule, so that a program without periodic timers
-    // does not link it.
+    // The first call that arms a periodic node sets the rule for all of them, so that a program without
+    // periodic timers does not link the rule.
     TW_INLINE_IF_SMALL void arm_every(tw_node &node, tick first, const series &next) {
         if (TW_RUNTIME == 0 || rearm == nullptr)
             rearm = rearm_in_ticks;
@@ -154,7 +155,7 @@ template <class Engine> class wheel : public Engine {
     void count_cancelled(unsigned label, std::uint64_t fires) { cancelled_[label] += fires; }
     std::uint64_t cancelled(unsigned label) const { return cancelled_[label]; }
 
-    // Makes all pending timers, and the tick of the running callback, `by` ticks later; see
+    // Makes all pending timers due `by` ticks later, and the running callback's tick later by as much; see
     // lowering::begin_shift.
     void begin_shift(tick by) {
         Engine::begin_shift(by);

@@ -1,4 +1,5 @@
-// The members that a wheel has with either engine: for sharing it between calls, and its present.
+// The members that a wheel has with either engine: what threads need to share it (wheel_sharing), and its
+// time, its counts and the running callback (wheel_state).
 #pragma once
 
 #include <tickwheel/tw.h>
@@ -24,10 +25,10 @@ inline std::uintptr_t self_of(const tw *w) { return reinterpret_cast<std::uintpt
 inline std::uintptr_t address_in(std::uintptr_t self) { return self & ~tag_if_locked; }
 
 // `node.wheel` is the wheel's address plus the node's own address with its halves swapped. A copy of a node
-// lies elsewhere, so its sum names no wheel. A plain sum could name another wheel that lies at the matching
-// distance from the copy. Small nodes have no room for this: a program with such nodes has one wheel. Code
-// that cannot include this file repeats the formula: check/node_table.hpp, the tests and
-// the gdb printers.
+// lies elsewhere, so its sum names no wheel. Without the swap, the sum could name another wheel that lies at
+// the matching distance from the copy. Small nodes have no room for this: a program with such nodes has one
+// wheel. Code that cannot include this file repeats the formula: check/node_table.hpp, the tests and the gdb
+// printers.
 inline std::uintptr_t mark_of(const tw_node &node) {
     constexpr unsigned half = 4 * sizeof(std::uintptr_t);
     const auto address = reinterpret_cast<std::uintptr_t>(&node);
@@ -89,7 +90,7 @@ using rearm_rule = bool(wheel_state &, tw_node &);
 // Guarded by the lock.
 struct wheel_state : wheel_sharing {
     tw_node *running;   // the node whose callback runs, or null. Never followed: it may have been freed
-    std::size_t count;  // of pending nodes
+    std::size_t count;  // of pending nodes, and of places of walks (W6)
     rearm_rule *rearm;  // null until the first periodic node is armed
     tick now;           // the tick of the latest advance
     tick due;           // the tick at which the running node or record was due

@@ -1,7 +1,8 @@
 // The lock of the wheels that a function works on, for the contracts that clang checks.
 //
-// It says that a lock is held, but not which one: wheels may share a lock or have none, and the lock of their
-// wheels guards records. Only declared, because only contracts name it.
+// A contract with `wheels_lock` says that a lock is held, but not which one: wheels may share a lock or have
+// none, and records are guarded by the lock of their wheels. The variable is only declared, because no code
+// uses it.
 #pragma once
 
 #include "base/thread_safety.hpp"

@@ -86,8 +86,8 @@ bool announce(std::uint32_t *word) {
     return true;
 }
 
-// Sleeps until woken, unless the lock is free. The kernel compares the word with the same load that decides
-// here, so a thread only sleeps while the lock is held, and the coming unlock sees the waiter.
+// Sleeps until woken, unless the lock is free. The kernel compares the word with the value that this function
+// has tested, so a thread only sleeps while the lock is held, and the coming unlock sees the waiter.
 void park(std::uint32_t *word, const timespec *at_most) {
     std::uint32_t seen = __atomic_load_n(word, __ATOMIC_RELAXED);
     if (*tw_port_held(&seen) != 0)

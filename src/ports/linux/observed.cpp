@@ -10,7 +10,7 @@
 // hides the words that it accesses atomically outside its locks from Valgrind's tools, which do not
 // understand atomics.
 //
-// Without a tool, this costs a process one query per lock that is initialised.
+// Without a tool, this costs a process one query for each lock that it initialises.
 #include <cstddef>
 #include <cstdint>
 

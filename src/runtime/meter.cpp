@@ -39,7 +39,7 @@ fire_lateness fire_meter::lateness(std::int64_t due) const {
     return {ns, overslept >= ns - overslept ? TW_LATE_WAKING : TW_LATE_CALLBACKS};
 }
 
-// True for most fires on virtual time, where no time passes between two ticks of a simulation.
+// True for most fires on virtual time, whose clock stands still while callbacks run.
 bool fire_meter::is_in_time(std::int64_t due) const {
     return !is_timed_ && due == reading_ && due > has_more_since_.*line_->deadline_field;
 }

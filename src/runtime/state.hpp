@@ -6,7 +6,7 @@
 // time.
 //
 // Locks are taken in this order:
-//   1. the list of all runtimes (fork.cpp)
+//   1. `process_mutex`, which guards the list of all runtimes (fork.hpp)
 //   2. `components_mutex`
 //   3. `wall_mutex`
 //   4. the wheels' lock, which all timelines of a runtime share; it also guards records
@@ -240,7 +240,7 @@ inline int check_arming(const tw_runtime *rt) {
 
 inline bool usable(const tw_runtime *rt) { return check_usable(rt) == 0; }
 
-// True if the driver has neither a thread nor a descriptor: the program moves time.
+// True if the driver neither waits nor has a descriptor: the program moves time.
 inline bool is_manual(const tw_driver &driver) {
     return driver.wait_until == nullptr && driver.descriptor == nullptr;
 }

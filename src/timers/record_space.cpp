@@ -77,7 +77,7 @@ void *allocate(const tw_runtime &rt) {
     return memory;
 }
 
-// Takes the wall mutex, so that no other thread sets the wheel back while this one reads the offset.
+// Takes the wall mutex, so that no other thread shifts the wheel while this one reads `set_back`.
 record_space *make(tw_runtime &rt, void *memory) TW_REQUIRES(rt.components_mutex) {
     auto *const space = new (memory) record_space{};  // cppcheck-suppress legacyUninitvar
     char *logs = static_cast<char *>(memory) + size_of_space;

@@ -21,7 +21,7 @@ class text_out {
     // NOLINTNEXTLINE(cert-dcl50-cpp): the compiler checks its arguments
     [[gnu::format(printf, 2, 3)]] void print(const char *format, ...);
 
-    // For text of any length.
+    // Writes one character; for text of any length.
     void put(char c);
 
   private:

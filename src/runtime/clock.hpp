@@ -103,7 +103,7 @@ class clock_source {
         return system_reading(id_);
     }
 
-    // For virtual clocks. `move` by one thread at a time, `set` by any.
+    // For virtual clocks; `set` needs a base. One thread at a time may call `move`, any thread `set`.
     void move(std::int64_t by) { own_.store(reading_after(own_, by), std::memory_order_release); }
     void set(std::int64_t to) { own_.store(reading_after(0, to) - base_->read(), std::memory_order_release); }
 

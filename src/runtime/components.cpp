@@ -151,7 +151,7 @@ void ask_to_settle(component &asking) {
     });
 }
 
-// Only if this component is still the one to settle: another may have asked since.
+// Clears `unsettled` only if this component is still the one to settle: another may have asked since.
 void mark_settled(component &settled) {
     component *unsettled = &settled;
     settled.rt->unsettled.compare_exchange_strong(unsettled, nullptr);

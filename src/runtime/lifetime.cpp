@@ -208,7 +208,7 @@ int set_attributes(pthread_attr_t &attributes, processors_of_new_thread &process
 }
 
 // The system refuses a priority that the process has no right to, and a set of processors that does not
-// exist; then there is no thread (tw_runtime_start).
+// exist; then no thread is made, and tw_runtime_start fails.
 int create_firing_thread(tw_runtime &rt) TW_REQUIRES(rt.lifecycle_mutex) {
     pthread_attr_t attributes;
     if (const int error = pthread_attr_init(&attributes); error != 0)

@@ -24,8 +24,9 @@
 
 namespace tickwheel::runtime {
 
-// The callback that a thread is in; filled in only if there is an onlooker: the lookout for slow callbacks,
-// or a trace. If `begun` changes while another thread reads the fields, they may mix two callbacks.
+// The callback that a thread is in. Workers always fill this in, the firing thread only if there is an
+// onlooker: the lookout for slow callbacks, or a trace. If `begun` changes while another thread reads the
+// fields, they may mix two callbacks.
 struct running_callback {
     std::atomic<stopwatch::reading> begun{0};    // 0: none
     std::atomic<const tw_node *> node{nullptr};  // or null
@@ -43,7 +44,7 @@ struct running_callback {
     }
     void begin(stopwatch::reading now) { begun.store(now, std::memory_order_release); }
 
-    // Returns when the callback began; 0 if there was no onlooker.
+    // Returns when the callback began; 0 if the thread had not filled this in.
     stopwatch::reading end() {
         const stopwatch::reading was = begun.load(std::memory_order_relaxed);
         if (was != 0)

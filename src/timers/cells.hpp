@@ -31,7 +31,7 @@ struct alignas(32) block {
     std::atomic<char *> cells;  // null: the block is in pieces
     union {
         std::uint32_t first;  // the number of cell 0 in its store
-        char *const *pieces;  // if it is in pieces; `first` is 0 then
+        char *const *pieces;  // if the block is in pieces; then cell 0 has number 0
     };
     std::uint32_t stride;
     std::uint32_t generation;  // the generation that each of its cells starts with

@@ -71,7 +71,7 @@ struct record_set : runtime::component {
     std::uint8_t label;  // for records without their own
 
     bool closing TW_GUARDED_BY(core::wheels_lock);  // no record can start any more
-    // 7 bits. cancel_all is ending the records of earlier epochs: they do not fire.
+    // 7 bits. Records of earlier epochs do not fire: cancel_all is ending them.
     std::uint8_t epoch TW_GUARDED_BY(core::wheels_lock);
     // Bit n: a cancel_all whose epoch is n modulo 64 is in progress.
     std::uint64_t cancels_under_way TW_GUARDED_BY(core::wheels_lock);

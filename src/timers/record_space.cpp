@@ -12,7 +12,8 @@ namespace tickwheel::timers {
 
 // --- the lock ---------------------------------------------------------------------------
 
-// Not checked: it takes `wall_mutex` as well, which clang does not count as part of the record lock.
+// Not checked by clang, because this takes `wall_mutex` as well, which clang does not count as part of the
+// record lock.
 void lock_slowly(record_space &space) TW_UNCHECKED_LOCKING {
     tw_runtime &rt = *space.rt;
     runtime::wall_hold::lock(rt);

@@ -47,7 +47,7 @@ TW_API int tw_runtime_label(tw_runtime *rt, tw_node *node, const char *label) {
                             : runtime::explain_wheel_error(result);
 }
 
-// If there are more labels than numbers, the last row counts the labels that have none.
+// If there are more labels than numbers, the last row is for all labels without a number of their own.
 TW_API int tw_runtime_labels(tw_runtime *rt, tw_label_counts *counts, size_t room) {
     if (const int error = runtime::check_usable(rt); error != 0)
         return error;

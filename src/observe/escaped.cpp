@@ -7,7 +7,7 @@
 namespace tickwheel::observe {
 namespace {
 
-// Writes at most `most` bytes of a text. put_plain writes each ASCII character.
+// Writes at most the first `most` bytes of a text. put_plain writes each ASCII character.
 void put_characters(text_out &out, const char *text, std::size_t most, void (*put_plain)(text_out &, char)) {
     for (std::size_t done = 0; *text != 0;) {
         const unsigned length = base::length_of_character(text);
@@ -24,7 +24,7 @@ void put_characters(text_out &out, const char *text, std::size_t most, void (*pu
     }
 }
 
-// Produces the bytes that put_characters would write if put_plain escaped nothing.
+// Produces the text that a reader gets after decoding the output of put_characters.
 class written_text {
   public:
     explicit written_text(const char *text) : text_(text) {}

@@ -286,7 +286,7 @@ inspect_server *allocate(tw_runtime &rt) {
     void *const memory = std::calloc(1, sizeof(inspect_server));
     if (memory == nullptr)
         return nullptr;
-    auto *const server = static_cast<inspect_server *>(memory);  // mostly untouched: see longest_answer
+    auto *const server = static_cast<inspect_server *>(memory);  // no constructor touches its pages
     server->rt = &rt;
     server->listener = server->stopper = -1;
     for (client &each : server->clients)

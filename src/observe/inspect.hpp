@@ -32,7 +32,7 @@ void remove_socket(socket_file &file);
 int accept_client(int listener);
 
 // Room for the longest answer: 64 labels with their numbers and four histograms, or 64 timers with their
-// labels. A label takes up to 64 bytes, each written as up to seven characters.
+// labels. A label takes up to 64 bytes, each written as up to six characters.
 inline constexpr std::size_t longest_answer = 48 << 10;
 
 // Collects an answer.

@@ -1,4 +1,4 @@
-// The server's answers about a runtime. The server's thread.
+// The server's answers about a runtime. Only the server's thread makes them.
 
 #include <cinttypes>
 #include <cstring>

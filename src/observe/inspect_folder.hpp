@@ -1,5 +1,5 @@
-// The folder of the sockets of a user's programs, for the library, which makes them, and for tickwheel-top,
-// which finds them. Includes no other header of the library.
+// The folder with the sockets of a user's programs: the library makes the sockets there, and tickwheel-top
+// finds them. This file includes no other header of the library.
 #pragma once
 
 #include <sys/stat.h>

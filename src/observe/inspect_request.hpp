@@ -2,7 +2,7 @@
 //
 //   server  tickwheel 1                when a client connects; the number is the protocol's
 //   client  stats
-//   server  NAME VALUE...              any number of lines; a client ignores names that it does not know
+//   server  NAME VALUE...              any number of lines; a client ignores unknown names
 //   server  end
 //   client  pending 5                  the timers that are due next, at most most_timers
 //   server  timer REMAINING_NS PERIOD_NS KIND "label"

@@ -17,11 +17,11 @@ class text_out {
     text_out(const text_out &) = delete;
     text_out &operator=(const text_out &) = delete;
 
-    // Prints less than 512 characters; cuts longer text.
+    // Prints at most 511 characters, and cuts longer text.
     // NOLINTNEXTLINE(cert-dcl50-cpp): the compiler checks its arguments
     [[gnu::format(printf, 2, 3)]] void print(const char *format, ...);
 
-    // For text of any length.
+    // Writes one character; for text of any length.
     void put(char c);
 
   private:
@@ -35,7 +35,7 @@ class text_out {
     char buffer_[2048];
 };
 
-// A duration of four digits at most and its unit, such as "1.25 ms" or "-3 d".
+// A duration with at most three significant digits and its unit, such as "1.25 ms" or "-3 d".
 struct short_duration {
     char text[24];
 

@@ -16,8 +16,8 @@ namespace {
 
 // --- threads -----------------------------------------------------------------------------
 
-// The system's number of a thread, queried once per thread and process. A child increments `forks`, because
-// the thread that forked has another number in the child.
+// The system's number of a thread, queried once per thread, process and recording. A child increments
+// `forks`, because the thread that forked has another number in the child.
 constinit std::atomic<unsigned> forks{1};
 constinit TW_THREAD_LOCAL unsigned asked_at = 0;
 constinit TW_THREAD_LOCAL int id_here = 0;
@@ -82,7 +82,8 @@ void record(runtime::fire_recorder &base, const runtime::recorded_fire &fire) {
                         tags.packed()});
 }
 
-// A recorded callback must be described when it begins. The meter does so only if there is an onlooker.
+// A recorded callback must be described when it begins. The meter describes callbacks only for onlookers, so
+// the trace becomes one.
 void begin_recording(trace &recording) {
     runtime::fire_meter &meter = recording.rt->meter;
     meter.recorder.store(&recording, std::memory_order_release);

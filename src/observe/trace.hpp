@@ -36,7 +36,7 @@ struct trace : runtime::component, runtime::fire_recorder {
     traced_thread threads[most_traced_threads];
 };
 
-// The contents of `tags` of a kept fire.
+// The contents of kept_fire::tags.
 struct fire_tags {
     int thread;
     unsigned label;

@@ -22,7 +22,7 @@ using namespace tickwheel::observe;
 namespace {
 
 // Converts stopwatch readings to CLOCK_MONOTONIC, using two moments at which both were read. A longer
-// recording gives a more exact result. The order of readings is kept.
+// recording gives a more exact result. The conversion keeps the order of readings.
 class time_scale {
   public:
     explicit time_scale(const clock_pair &began) : began_(began) {

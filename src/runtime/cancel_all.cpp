@@ -1,7 +1,7 @@
 // tw_runtime_cancel_all: cancels every node in one call. Any thread.
 //
-// Holds the wall timeline's mutex, so that no other thread shifts the nodes unnoticed. Releases it while the
-// user's function runs.
+// Holds the wall timeline's mutex, except while it withdraws a node's fires and calls the user's function. So
+// another thread can shift the nodes only then, and `cancel_nodes` notices.
 #include "components.hpp"
 #include "core/door.h"
 #include "nodes.hpp"

@@ -28,13 +28,14 @@ inline std::int64_t deadline_after(std::int64_t reading, std::int64_t delay) {
     return capped_sum(reading, delay, TW_NO_DEADLINE);
 }
 
-// The time left to a deadline, as calls return it: never TW_NO_DEADLINE, which means something else there.
+// The time left until a deadline, as tw_runtime_remaining returns it: never TW_NO_DEADLINE, which there means
+// that the node is not pending.
 inline std::int64_t time_left(std::int64_t deadline, std::int64_t reading) {
     const std::int64_t left = deadline - reading;
     return left < 0 ? 0 : left < last_reading ? left : last_reading;
 }
 
-// The same for a look at a timer: negative once the deadline has passed.
+// The same for tw_entry: negative once the deadline has passed, and TW_NO_DEADLINE if no clock reaches it.
 inline std::int64_t until(std::int64_t deadline, std::int64_t reading) {
     return deadline == TW_NO_DEADLINE ? TW_NO_DEADLINE : deadline - reading;
 }
@@ -46,8 +47,9 @@ struct tick_unit {
     std::uint64_t part;  // the unit that periods are counted in, in nanoseconds
     tick last;           // the last tick of any reading
 
-    // A tick has fewer than 2^32 - 1 parts, so that a node can count them in 32 bits. A part is a nanosecond;
-    // in ticks of more than four seconds it is a microsecond, or else the whole tick.
+    // A tick has fewer than 2^32 - 1 parts, so that a node can count them in 32 bits. A part is a nanosecond.
+    // In ticks of more than four seconds it is a microsecond if the tick is a whole number of these, and
+    // otherwise the whole tick.
     void set(std::uint64_t to) {
         constexpr std::uint64_t most = UINT32_MAX - 1;
         ns = to;
@@ -86,8 +88,8 @@ class clock_source {
   public:
     void be_system(clockid_t id) { id_ = id; }
 
-    // Reads 0 until it is moved. With a base, a virtual clock that has no base itself, the clock moves along
-    // with the base, and can be set.
+    // Makes this a virtual clock, which reads 0 until the program moves it. `base`, unless null, is a virtual
+    // clock without a base; this clock then moves along with the base, and can be set.
     void be_virtual(const clock_source *base) {
         is_virtual_ = true;
         base_ = base;
@@ -101,7 +103,7 @@ class clock_source {
         return system_reading(id_);
     }
 
-    // For virtual clocks. `move` by one thread at a time, `set` by any.
+    // For virtual clocks; `set` needs a base. One thread at a time may call `move`, any thread `set`.
     void move(std::int64_t by) { own_.store(reading_after(own_, by), std::memory_order_release); }
     void set(std::int64_t to) { own_.store(reading_after(0, to) - base_->read(), std::memory_order_release); }
 

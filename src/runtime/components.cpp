@@ -129,7 +129,7 @@ component *find_component(tw_runtime &rt, const component_hooks &hooks) {
     return find(rt, hooks);
 }
 
-// If a walk would have reached this component next, it continues with the one after it.
+// If a walk would have reached this component next, the walk continues with the component after it.
 void remove_component(component &removed) {
     const base::mutex_hold hold(&removed.rt->components_mutex);
     if (removed.rt->unreached == &removed)
@@ -151,7 +151,7 @@ void ask_to_settle(component &asking) {
     });
 }
 
-// Only if this component is still the one to settle: another may have asked since.
+// Clears `unsettled` only if this component is still the one to settle: another may have asked since.
 void mark_settled(component &settled) {
     component *unsettled = &settled;
     settled.rt->unsettled.compare_exchange_strong(unsettled, nullptr);

@@ -1,5 +1,5 @@
-// The run of a fire that is not a node's callback. It is a frame of the thread that runs it; each thread
-// knows only its own frames.
+// Frames for the runs of fires that the wheel cannot describe while they run: records' fires, and all fires
+// of work items. Each thread knows only its own frames.
 #pragma once
 
 #include "on_stack.hpp"

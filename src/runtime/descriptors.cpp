@@ -62,8 +62,8 @@ TW_API int tw_runtime_fd(tw_runtime *rt) {
     return rt->driver->descriptor(rt->driver_state);
 }
 
-// Programs the descriptor last: if a node was armed before, the descriptor covers it; if a node is armed
-// later and due earlier, it makes the descriptor readable again (tests/drivers/timerfd_wake.pml).
+// Programs the descriptor last, so that the descriptor covers every node that was armed before. A call that
+// later arms a node with an earlier deadline makes the descriptor readable (tests/drivers/timerfd_wake.pml).
 TW_API int tw_runtime_dispatch(tw_runtime *rt) {
     registry::is_runtime(rt, __builtin_return_address(0));
     if (const int error = check_lending(rt); error != 0)
@@ -73,7 +73,7 @@ TW_API int tw_runtime_dispatch(tw_runtime *rt) {
         mark_awake(*rt);
         measure_after_sleep(*rt);
         fire_due(*rt);
-        const int error = check_usable(rt);  // if a callback has forked, the timer is the parent's
+        const int error = check_usable(rt);  // in the child of a fork the descriptor is the parent's
         return error != 0 ? error : program(*rt);
     });
 }

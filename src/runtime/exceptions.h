@@ -1,8 +1,8 @@
-/* Callbacks' exceptions, on their way through the library to the program's handler. Possible where the
- * program drives the runtime (tw_runtime_dispatch, tw_runtime_advance).
+/* Lets the exceptions of callbacks pass through the library to the program's handler, where the program
+ * drives the runtime (tw_runtime_run, _dispatch, _advance and _leap).
  *
  * The library is C++ without exceptions, so that programs in C need no C++ runtime. An exception passes
- * through such code, but no destructor runs. This file makes the calls that must happen all the same (the
+ * through such code, but no destructor runs. exceptions.c makes the calls that must happen all the same (the
  * fire is over, the driving thread has left). It is the only file compiled with exceptions, and it is C,
  * where the cleanup attribute needs only libgcc. */
 #ifndef TICKWHEEL_SRC_RUNTIME_EXCEPTIONS_H

@@ -29,8 +29,8 @@ template <class Do> void for_each_runtime(Do what) TW_REQUIRES(process_mutex) {
 }
 
 // Takes the locks in their usual order (state.hpp). Not `lifecycle_mutex`: a thread that holds it may be
-// waiting for the very callback that forks, and the fork would wait forever. The child makes a new one; the
-// firing thread, which it guards, does not exist there.
+// waiting for the very callback that forks, and the fork would wait forever. The child initialises this mutex
+// again, because the firing thread that it guards does not exist there.
 void prepare() TW_ACQUIRE(process_mutex) {
     process_mutex.lock();
     for_each_runtime(lock_all);
@@ -54,7 +54,8 @@ void in_child() TW_RELEASE(process_mutex) {
     process_mutex.unlock();
 }
 
-// Sets the handlers when the first runtime is made, and for good: pthread_atfork cannot take them off again.
+// Sets the handlers when the first runtime is made, and for good: handlers of pthread_atfork cannot be
+// removed.
 int set_handlers() TW_REQUIRES(process_mutex) {
     if (handlers_are_set)
         return 0;
@@ -64,9 +65,10 @@ int set_handlers() TW_REQUIRES(process_mutex) {
 }
 
 // The nodes are copies, and their timers are the parent's to fire. So this empties the wheels, and the
-// components give back what belongs to the user. That comes first because it runs the user's functions: they
-// may fork again, and their child must not find a descriptor or thread that belongs to this process. On error
-// the runtime stays marked, and the user may repeat the call.
+// components give back everything that belongs to the user. They do so before anything is opened or started
+// again, because they call the user's functions. These may fork again, and their child must not find a
+// descriptor or thread that belongs to this process. On error the runtime stays marked, and the user may
+// repeat the call.
 int revive(tw_runtime &rt) {
     empty_wheels(rt);
     end_components(rt);

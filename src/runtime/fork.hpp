@@ -6,8 +6,8 @@
 
 namespace tickwheel::runtime {
 
-// Guards what all runtimes of the process share: the list of runtimes, and the numbers of cells. A fork holds
-// it. Taken before all locks of runtimes.
+// Guards what all runtimes of the process share: the list of runtimes, and the numbers of cells. A forking
+// thread holds it. Take it before all locks of runtimes.
 extern base::mutex process_mutex;
 
 // Add a runtime to the list that the handlers of pthread_atfork go through (0 or -ENOMEM), and remove it,

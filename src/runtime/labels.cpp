@@ -46,7 +46,7 @@ const char *label_text(const tw_runtime &rt, unsigned number) {
     return number == 0 ? nullptr : rt.label_texts[number].load(std::memory_order_relaxed);
 }
 
-// The label gets a number only if the node can have it.
+// Checks the node first, so that a refused call uses up no number.
 int label_node(tw_runtime &rt, tw_node *node, const char *text) {
     const int error = tw_core_label(node, 0);
     return error != 0 ? error : tw_core_label(node, label_number(rt, text));

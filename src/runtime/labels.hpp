@@ -5,7 +5,7 @@
 
 namespace tickwheel::runtime {
 
-// The number of all labels for which no number of their own was left.
+// The number that all further labels share once the others are taken.
 inline constexpr unsigned other_labels = TW_LABELS - 1;
 
 // The number of a label; a text that is not known yet becomes a new label. 0 for a null text.
@@ -17,7 +17,7 @@ const char *label_text(const tw_runtime &rt, unsigned number);
 // Labels an idle node. Returns 0 or an error of the wheel.
 int label_node(tw_runtime &rt, tw_node *node, const char *text);
 
-// The number of fires of nodes with this label that calls have prevented.
+// How many fires of timers with this label calls have prevented.
 std::uint64_t cancels(tw_runtime &rt, unsigned number);
 
 }  // namespace tickwheel::runtime

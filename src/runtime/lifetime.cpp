@@ -66,7 +66,7 @@ tw_clock clock_for(const tw_driver &driver, tw_clock asked) {
     return is_manual(driver) ? TW_CLOCK_VIRTUAL : TW_CLOCK_MONOTONIC;
 }
 
-// A driver that does not wait has virtual time; no other driver has.
+// On a manual driver all time is virtual, the wall clock too. No other driver has virtual time.
 bool can_tell(const tw_driver &driver, tw_clock clock) {
     if ((driver.clocks & TW_CLOCK_BIT(clock)) == 0)
         return false;
@@ -208,7 +208,7 @@ int set_attributes(pthread_attr_t &attributes, processors_of_new_thread &process
 }
 
 // The system refuses a priority that the process has no right to, and a set of processors that does not
-// exist; then there is no thread (tw_runtime_start).
+// exist; then no thread is made, and tw_runtime_start fails.
 int create_firing_thread(tw_runtime &rt) TW_REQUIRES(rt.lifecycle_mutex) {
     pthread_attr_t attributes;
     if (const int error = pthread_attr_init(&attributes); error != 0)
@@ -287,9 +287,9 @@ int start(tw_runtime &rt) {
     return error;
 }
 
-// From inside a callback this only interrupts: it would wait for itself, or for a thread that holds
-// `lifecycle_mutex` and waits for this callback. From outside, it returns when nothing fires any more and the
-// components have stopped.
+// From inside a callback this only interrupts, because a wait would be for the calling thread itself, or for
+// a thread that holds `lifecycle_mutex` and waits for this callback. From outside, this returns when nothing
+// fires any more and the components have stopped.
 void stop(tw_runtime &rt) {
     if (inside_user_code::of(rt)) {
         interrupt_from_inside(rt, *inside_user_code::outermost(rt));
@@ -332,7 +332,7 @@ void end_firing(tw_runtime &rt) {
     interrupt_and_join(rt);
 }
 
-// A child of a fork calls this too, so it clears the state, whose descriptors belong to the parent.
+// Clears the state, because in the child of a fork it still holds the parent's descriptors.
 int open_driver(tw_runtime &rt) {
     std::memset(rt.driver_state, 0, rt.driver->state_size);
     const int error = rt.driver->open(rt.driver_state, rt.clock);

@@ -20,9 +20,8 @@ void fire_meter::end(const timeline &line, bool has_more) {
 }
 
 // P2. Three things can make a fire late. An earlier turn used up its budget when this timer was already due;
-// or the thread woke late, by as much as the deadline lay in the past when the thread came to its first
-// callback; or the callbacks before this one took their time. If the last two come together, the larger share
-// is the cause.
+// or the thread woke late, by the time from the deadline to the start of the thread's first callback; or the
+// callbacks before this one took their time. If the last two come together, the larger share is the cause.
 //
 // Setting a wall clock passes deadlines, or takes them back, without making anything late. So on that clock a
 // fire is late by at most the lateness of the wake-up plus the time since.
@@ -39,7 +38,7 @@ fire_lateness fire_meter::lateness(std::int64_t due) const {
     return {ns, overslept >= ns - overslept ? TW_LATE_WAKING : TW_LATE_CALLBACKS};
 }
 
-// True for most fires on virtual time, where no time passes between two ticks of a simulation.
+// True for most fires on virtual time, whose clock stands still while callbacks run.
 bool fire_meter::is_in_time(std::int64_t due) const {
     return !is_timed_ && due == reading_ && due > has_more_since_.*line_->deadline_field;
 }
@@ -94,7 +93,8 @@ void fire_meter::end_group(std::uint64_t overruns) {
 
 void fire_meter::add_late(const fire_lateness &by, unsigned fires) { late[by.cause].add(by.ns, fires); }
 
-// True if one of several callbacks was slow. It is unknown which one, so all others count as late by it.
+// True if one of several callbacks was slow. The meter cannot know which one, so all others count as late
+// because of it.
 bool fire_meter::time_group(const group &ended, unsigned fires) {
     const stopwatch::reading now = stopwatch::now();
     const std::int64_t ns = stopwatch::between(begun_, now);

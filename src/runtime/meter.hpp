@@ -6,10 +6,11 @@
 // so the counts are the same in every run.
 //
 // A group is one fire, unless callbacks are short. Reading the stopwatch costs as much as a short callback.
-// So consecutive callbacks with the same label and the same deadline are timed in larger groups, as long as a
-// whole group takes about two microseconds, and count as equally long. If a group takes longer than the
-// previous ones by at least the narrowest bucket, one of its callbacks was slow. That one is counted as slow,
-// the others as usual but late by it, and the next callbacks are timed one by one again.
+// So the meter times consecutive callbacks with the same label and the same deadline in larger groups, as
+// long as a whole group takes at most about two microseconds, and counts them as equally long. If a group
+// takes longer than its callbacks usually take by at least the width of bucket 0, one of them was slow. The
+// meter counts that one as slow, and the others as usual but late because of it, and times the next callbacks
+// one by one again.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +24,9 @@
 
 namespace tickwheel::runtime {
 
-// The callback that a thread is in; filled in only if there is an onlooker: the lookout for slow callbacks,
-// or a trace. If `begun` changes while another thread reads the fields, they may mix two callbacks.
+// The callback that a thread is in. Workers always fill this in, the firing thread only if there is an
+// onlooker: the lookout for slow callbacks, or a trace. If `begun` changes while another thread reads the
+// fields, they may mix two callbacks.
 struct running_callback {
     std::atomic<stopwatch::reading> begun{0};    // 0: none
     std::atomic<const tw_node *> node{nullptr};  // or null
@@ -42,7 +44,7 @@ struct running_callback {
     }
     void begin(stopwatch::reading now) { begun.store(now, std::memory_order_release); }
 
-    // Returns when the callback began; 0 if there was no onlooker.
+    // Returns when the callback began; 0 if the thread had not filled this in.
     stopwatch::reading end() {
         const stopwatch::reading was = begun.load(std::memory_order_relaxed);
         if (was != 0)
@@ -76,7 +78,7 @@ struct last_sleep {
     std::int64_t late;
 };
 
-// The first: the thread has not slept since its last turn. The second: it was not there at all.
+// no_sleep: the thread has not slept since its last turn. absence: no thread was firing.
 inline constexpr last_sleep no_sleep = {{TW_NO_DEADLINE, TW_NO_DEADLINE}, 0};
 inline constexpr last_sleep absence = {{0, 0}, INT64_MAX / 2};
 
@@ -95,7 +97,8 @@ class fire_meter {
     // Call this when the thread runs again after a sleep, or after an absence.
     void note_sleep(const last_sleep &sleep) { sleep_ = sleep; }
 
-    // The thread starts to fire a timeline's due timers. `reading` is its clock's current reading.
+    // The thread starts to fire a timeline's due timers. `reading` is the current reading of the timeline's
+    // clock.
     void begin(const timeline &line, std::int64_t reading);
 
     // The thread has fired all timers due then; or not all (has_more), because the budget was used up.
@@ -156,7 +159,7 @@ class fire_meter {
         running.end();
     }
 
-    std::atomic<unsigned> onlookers{0};  // the onlookers of `running`: a set of these
+    std::atomic<unsigned> onlookers{0};  // who watches `running`: a set of these bits
     static constexpr unsigned lookout_for_slow = 1, trace_of_fires = 2;
     running_callback running;
     callback_counts<by_one_thread> counts;
@@ -193,13 +196,13 @@ class fire_meter {
     fire_lateness lateness(std::int64_t due) const;
     bool is_in_time(std::int64_t due) const;
 
-    // The timeline that is being fired, and its clock's and the stopwatch's readings at the start of that.
+    // The timeline that is being fired, and the readings of its clock and of the stopwatch at `begin`.
     const timeline *line_;
     std::int64_t reading_;
     stopwatch::reading read_at_;
     bool is_timed_;
     last_sleep sleep_ = absence;
-    tw_deadlines has_more_since_ = {-1, -1};  // the reading up to which a turn has left due timers
+    tw_deadlines has_more_since_ = {-1, -1};  // timers due up to this reading may be left; -1: none
 
     group group_;
     unsigned room_ = 1;       // size of the next group

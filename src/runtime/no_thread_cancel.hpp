@@ -1,6 +1,6 @@
 // pthread_cancel: no call of the library is a cancellation point. A thread that ended in the middle of one
-// would leave locks held and others waiting forever. So everything that may contain a cancellation point runs
-// under one of these: waiting, drivers, which may be the user's, and the user's functions on the user's
+// would leave locks held and others waiting forever. So a no_thread_cancel covers everything that may contain
+// a cancellation point: waits, drivers (which may be the user's), and the user's functions on the user's
 // threads. The library's own threads are never cancelled (threads.hpp).
 #pragma once
 

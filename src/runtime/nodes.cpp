@@ -1,5 +1,5 @@
 // The calls on nodes convert nanoseconds to ticks, let the wheel do the rest, and wake the driver if the node
-// is due before its sleep ends. Any thread.
+// is due before the driver's sleep ends. Any thread.
 //
 // A call that arms reads the clock itself. So no delay counts from a stale present, however long the firing
 // thread has slept.
@@ -46,8 +46,8 @@ int disarm_if_closed(tw_runtime &rt, timeline &line, tw_node *node, int result) 
 
 // Arms or moves a node by place(wheel, node, due). All calls that arm end up here. The order matters: first
 // the wheel, then `closed` (see disarm_if_closed) and `asleep_until` (see timeline). The destructor of `wake`
-// wakes the driver after the caller has released its locks. A refused call wakes nothing: it may be the call
-// that freed the runtime (end_of_call), and in a child the driver would be the parent's.
+// wakes the driver after the caller has released its locks. A refused call wakes nothing: the runtime is
+// being freed, or this is the child of a fork and the driver is the parent's.
 template <class Place>
 [[gnu::always_inline]] inline int place_on(tw_runtime &rt, timeline &line, tw_node *node, tick due,
                                            deferred_wake &wake, Place place) {

@@ -1,4 +1,4 @@
-// The parts of the calls on nodes that src/timers and cancel_all.cpp build on. Any thread.
+// The parts of the calls on nodes that other files build on. Any thread.
 #pragma once
 
 #include "components.hpp"
@@ -15,8 +15,8 @@ inline tw_when every(std::int64_t period, const tw_missed &missed) {
     return when;
 }
 
-// Both parts of a node's byte; see tw_node. Atomic, because another thread may be arming the node and write
-// the byte.
+// The two parts of `missed_and_label`; see tw_node. Atomic, because another thread may be arming the node and
+// writing the byte.
 inline unsigned missed_of(const tw_node &node) {
     return __atomic_load_n(&node.missed_and_label, __ATOMIC_RELAXED) & ((1U << TW_MISSED_BITS) - 1);
 }
@@ -31,11 +31,11 @@ inline std::int64_t period_of(const tw_node &node, const tick_unit &unit) {
     return static_cast<std::int64_t>(node.period * (node.part != 0 ? unit.part : unit.ns));
 }
 
-// Begins another sequence of jitter, unless time is virtual. A runtime does so when it is made, and the child
-// of a fork when it uses it again, so that processes differ.
+// Begins another sequence of jitter, unless time is virtual. Call this when the runtime is made, and when it
+// is revived in the child of a fork, so that processes differ.
 void seed_jitter(tw_runtime &rt);
 
-// A one-shot deadline; a negative one has passed.
+// The schedule of a one-shot timer; a negative deadline has passed, and counts as 0.
 inline tw_when at(std::int64_t deadline) {
     tw_when when = {};
     when.due_ns = deadline > 0 ? deadline : 0;

@@ -19,8 +19,8 @@ class processors_of_new_thread {
     }
 };
 #else
-// musl has no such attribute. A new thread inherits its creator's processors, so the creator moves to these
-// for that moment.
+// musl has no such attribute. A new thread inherits its creator's processors, so the creator moves to the new
+// thread's processors while it creates the thread.
 class processors_of_new_thread {
   public:
     processors_of_new_thread() = default;

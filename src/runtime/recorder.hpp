@@ -15,8 +15,8 @@ struct fire_lateness {
     tw_late_cause cause;
 };
 
-// The kind of run: the callback on the firing thread; on the firing thread, but only to pass the fire on to a
-// worker; on a worker. Only the firing thread knows the lateness.
+// fired: the callback ran on the firing thread. passed_on: the firing thread only passed the fire on to a
+// worker. on_worker: a worker ran the callback. Only the firing thread knows the lateness.
 enum class run_kind : std::uint8_t { fired, passed_on, on_worker };
 
 struct recorded_fire {
@@ -28,7 +28,7 @@ struct recorded_fire {
     const running_callback &what;  // label, node, handle and function
 };
 
-// The thread that ran the callback calls it, with no lock held or with the wheels' lock.
+// The thread that ran the callback calls `record`, with no lock held or with the wheels' lock.
 struct fire_recorder {
     void (*record)(fire_recorder &, const recorded_fire &);
 };

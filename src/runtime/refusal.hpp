@@ -6,8 +6,8 @@
 
 namespace tickwheel::runtime {
 
-// Notes why this thread gets this error; null if what the number means is enough. Cold and out of line, so
-// that a successful call does not touch thread-local data.
+// Notes why this thread gets this error; null if the error's general meaning is enough. Cold and out of line,
+// so that a successful call does not touch thread-local data.
 [[gnu::cold, gnu::noinline]] void note(int error, const char *why);
 inline int refuse(int error, const char *why) {
     note(error, why);

@@ -1,8 +1,8 @@
 // The registry of runtimes in a checking build; see registry.hpp. It never follows a user's pointer, and
 // looks a runtime up by its address. Any thread.
 //
-// It remembers the runtimes that were freed last until their address is in use again. If a new runtime has
-// that address, a pointer to the old one looks like a valid one.
+// The registry remembers at least the last 64 freed runtimes, each until a new runtime has the same address.
+// From then on a pointer to the old runtime looks valid.
 #include "registry.hpp"
 
 #include <new>
@@ -21,9 +21,9 @@ struct known {
     const tw_runtime *rt;
     life state;
     const void *made_by, *freed_by;
-    pthread_t freeing;                               // valid in being_freed and freed
-    std::uint64_t freed_as;                          // a count of frees; the oldest is forgotten first
-    std::atomic<bool> is_driven, was_complained_of;  // atomic
+    pthread_t freeing;       // valid in being_freed and freed
+    std::uint64_t freed_as;  // the number of frees up to this one; see find_forgettable
+    std::atomic<bool> is_driven, was_complained_of;  // not guarded
     bool was_asked_at_exit;
     known *next;
 };
@@ -147,8 +147,8 @@ __attribute__((destructor)) void complain_at_exit() {
         complain_if_never_driven(*each, const_cast<tw_runtime &>(*each->rt), 0);
 }
 
-// A program that stops because of a node may hold any lock, including registry_mutex; then the report lacks
-// the label.
+// A thread that stops the program because of a node may hold any lock, including registry_mutex; then the
+// report lacks the label.
 const char *label_on(const tw *wheel, unsigned label) {
     if (!registry_mutex.try_lock())
         return nullptr;

@@ -9,15 +9,16 @@ namespace tickwheel::runtime::registry {
 
 #ifdef TW_PORT_CHECKS
 
-// The first: a runtime was made. The second: its memory is about to be freed.
+// is_made: the runtime was made. is_gone: its memory is about to be freed.
 void is_made(tw_runtime &rt);
 void is_gone(const tw_runtime &rt);
 
-// Stops the program unless `rt` is a runtime. Does not follow `rt`, which may be null; `by` is the call that
-// names it, for when TW_NOTE_CALLER does not say so.
+// Stops the program unless `rt` is a runtime. Does not follow `rt`, which may be null. `by` is the address of
+// the call, for reports if TW_NOTE_CALLER has not noted one.
 void is_runtime(const tw_runtime *rt, const void *by = nullptr);
 
-// Called at the start of tw_runtime_free; stops the program if another thread is in it, or has been.
+// Call this at the start of tw_runtime_free. Stops the program if the runtime was freed already, or if
+// another thread is freeing it.
 void is_freed(const tw_runtime *rt, const void *by);
 
 // The runtime's thread was started, or the program drives it.

@@ -1,12 +1,12 @@
 // A runtime: its timelines, its driver and the components made on it. This file has its state, with the rules
 // for who may touch what, and the few functions that all files of this folder share.
 //
-// Threads. At any time at most one thread fires: the runtime's own, or a user's thread in tw_runtime_dispatch
-// or tw_runtime_advance. The comments call it the firing thread. Any thread may make any other call at any
-// time.
+// Threads. At any time at most one thread fires: the runtime's own, or a user's thread in tw_runtime_run,
+// _dispatch, _advance or _leap. The comments call it the firing thread. Any thread may make any other call at
+// any time.
 //
 // Locks are taken in this order:
-//   1. the list of all runtimes (fork.cpp)
+//   1. `process_mutex`, which guards the list of all runtimes (fork.hpp)
 //   2. `components_mutex`
 //   3. `wall_mutex`
 //   4. the wheels' lock, which all timelines of a runtime share; it also guards records
@@ -80,9 +80,9 @@ struct tw_runtime {
     int priority;
 
     // Delays live on the steady timeline. So do absolute deadlines, except with TW_CLOCK_WALL: then they have
-    // their own timeline, which follows the wall clock. `wall_mutex` guards its conversions and the choice of
-    // timeline for a node. On such a runtime every call on a node takes it (wall_hold), and so does every
-    // call on a record. No thread holds it while callbacks run.
+    // their own timeline, which follows the wall clock. `wall_mutex` guards the conversions of that timeline
+    // and the choice of timeline for a node. On such a runtime every call on a node takes it (wall_hold), and
+    // so does every call on a record. No thread holds it while callbacks run.
     tickwheel::runtime::timeline steady;
     tickwheel::runtime::timeline *absolute = &steady;
     tickwheel::base::mutex wall_mutex;
@@ -99,9 +99,9 @@ struct tw_runtime {
     //
     // tw_runtime_free may be called from inside any of the user's functions. It cannot finish there, because
     // the library continues when that function returns. So it does at once what others may rely on: no node
-    // is pending, and nothing more can be armed. It leaves the rest to this runtime's outermost frame on its
-    // thread (inside_user_code), the last code there that uses the runtime. If that frame is a turn, it sees
-    // `to_be_freed`; any other frame finds its own `deferred_free` filled in.
+    // is pending, and nothing more can be armed. It leaves the rest to this runtime's outermost frame on the
+    // calling thread (inside_user_code), the last code there that uses the runtime. If that frame is a turn,
+    // it sees `to_be_freed`; any other frame finds its own `deferred_free` filled in.
     //
     // Invariants: is_freed implies closed != 0; closed == -ECHILD if and only if forked.
     std::atomic<tickwheel::runtime::driven> driven{tickwheel::runtime::driven::by_none};
@@ -240,7 +240,7 @@ inline int check_arming(const tw_runtime *rt) {
 
 inline bool usable(const tw_runtime *rt) { return check_usable(rt) == 0; }
 
-// True if the driver has neither a thread nor a descriptor: the program moves time.
+// True if the driver neither waits nor has a descriptor: the program moves time.
 inline bool is_manual(const tw_driver &driver) {
     return driver.wait_until == nullptr && driver.descriptor == nullptr;
 }

@@ -1,8 +1,8 @@
 // A stopwatch for callbacks. It uses the processor's counter where that is cheap and steady, because reading
 // the system's clock around each fire would cost a tenth of the fire. Any thread.
 //
-// Compare readings on one thread only. If a counter goes back between two of them (a virtual machine moves to
-// another host), the duration is 0.
+// Readings of different threads are comparable as far as the counters of their processors agree. If a counter
+// goes back between two readings (a virtual machine moves to another host), the duration is 0.
 #pragma once
 
 #include <atomic>

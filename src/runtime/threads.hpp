@@ -1,5 +1,5 @@
-// The library's own threads: the one that fires, and workers. They take no signals and are never
-// cancelled.
+// The library's own threads: the one that fires, workers, the lookout and the server of src/observe. They
+// take no signals and are never cancelled.
 #pragma once
 
 #include <pthread.h>

@@ -8,8 +8,8 @@
 //     mark_awake             from here on no call that arms wakes the driver
 //
 // The runtime's thread takes turns in `run_turns`. tw_runtime_dispatch starts at the end of a sleep and ends
-// with the start of the next, which the user's loop spends; virtual time has no sleep. The firing thread
-// calls these functions, except `wake_driver` and drive_permit, which any thread may use.
+// with the start of the next; the user's loop sleeps in between. Virtual time has no sleep. The firing thread
+// calls these functions, except `wake_driver`, what_is_next and drive_permit, which any thread may use.
 #include "turn.hpp"
 
 #include <tickwheel/port.h>
@@ -25,9 +25,9 @@ namespace tickwheel::runtime {
 
 namespace {
 
-// The deadline to sleep until after a wheel has answered `next`: none for `never`; 0 if the wheel needs
-// attention at once. Either the wheel is behind, because the budget was used up, or look-ahead is due; then
-// no timer need be due soon.
+// Converts a wheel's answer, `next`, to the deadline to sleep until: none for `never`; 0 if the wheel needs
+// attention at once. In that case either the wheel is behind, because the budget was used up, or look-ahead
+// is due, even if no timer is due soon.
 std::int64_t deadline_to_wait_for(const timeline &line, tick next, tick present) {
     return next <= present ? 0 : line.deadline_of(next);
 }
@@ -112,7 +112,7 @@ void settle_wakes(tw_runtime &rt) {
 
 namespace {
 
-// Runs a node's callback for a wheel, and measures it. Null: the meter pauses.
+// Runs a node's callback for a wheel, and measures it. A null `fire` pauses the meter.
 void make_fire(const tw_fire *fire, unsigned label, void *runtime) {
     tw_runtime &rt = *static_cast<tw_runtime *>(runtime);
     if (fire == nullptr) {
@@ -200,8 +200,8 @@ bool fire_due(tw_runtime &rt) {
     return how_far == fired::all && !has_wall(rt);
 }
 
-// The library's own measure of P2. If a deadline has passed before the sleep begins, callbacks held it up,
-// not the system, so it is counted separately.
+// The library's own measure of P2. If a deadline has passed before the sleep begins, callbacks held its timer
+// up, not the system, so `held_up` counts it instead of `waking`.
 bool measure_before_sleep(tw_runtime &rt, const tw_deadlines &until) {
     tw_deadlines began = {};
     std::int64_t late = INT64_MIN;
@@ -300,9 +300,9 @@ void abandon_turn(tw_runtime &rt) {
         program(rt);
 }
 
-// A stop between the exchange and the store is overwritten. That equals a stop before this call, which fires
-// again like any call after a stop. If a worker's run frees the runtime in between, that is not lost, because
-// `is_freed` is never reset.
+// The store overwrites a stop that comes after the exchange. Such a stop counts as one before this call,
+// which has no effect on the call. If a worker's run frees the runtime at that moment, that is not lost,
+// because `is_freed` is never reset.
 drive_permit::drive_permit(tw_runtime &rt) : rt_(rt) {
     auto none = driven::by_none;
     if (inside_user_code::of(rt))

@@ -45,8 +45,8 @@ void free_wall(tw_runtime &rt) {
 
 // The clock was set back by `back` ticks. From here on deadlines are converted with the larger `set_back`,
 // and pending timers move by as much, so all stay due at the readings they were armed for. tw_core_shift
-// keeps every timer pending throughout, and shifts the deadline of the running callback too: a concurrent
-// call finds neither missing.
+// keeps every timer pending throughout, and shifts the deadline of the running callback too, so a concurrent
+// call never finds either missing.
 // REQUIRES: wall_hold
 void timeline::shift(tick back) {
     set_back.store(set_back.load(std::memory_order_relaxed) + back, std::memory_order_relaxed);

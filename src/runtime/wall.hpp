@@ -15,8 +15,8 @@
 
 namespace tickwheel::runtime {
 
-// Holds the wall timeline's mutex; calls on nodes and records use it. With one timeline it takes no mutex,
-// and only tells clang that the thread holds it.
+// Holds the wall timeline's mutex; calls on nodes and records use it. With one timeline a wall_hold takes no
+// mutex, and only tells clang that the thread holds `wall_mutex`.
 class TW_SCOPED_CAPABILITY wall_hold {
   public:
     explicit wall_hold(tw_runtime &rt) TW_ACQUIRE(rt.wall_mutex) : mutex_(mutex_of(rt)) { lock(mutex_); }

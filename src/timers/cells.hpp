@@ -31,10 +31,10 @@ struct alignas(32) block {
     std::atomic<char *> cells;  // null: the block is in pieces
     union {
         std::uint32_t first;  // the number of cell 0 in its store
-        char *const *pieces;  // if it is in pieces; `first` is 0 then
+        char *const *pieces;  // if the block is in pieces; then cell 0 has number 0
     };
     std::uint32_t stride;
-    std::uint32_t generation;  // the first of all cells
+    std::uint32_t generation;  // the generation that each of its cells starts with
 };
 static_assert(sizeof(block) == 32);
 
@@ -45,12 +45,12 @@ inline constexpr std::uint32_t last_block = leaves * blocks_of_leaf - 1;
 
 extern std::atomic<block *> directory[leaves];
 
-// The end of the block numbers that take_block takes. A test lowers it to run out of numbers.
+// take_block hands out numbers below this one. A test lowers it to run out of numbers.
 extern std::uint32_t end_of_blocks;
 
 // take_block takes a block number for a set, and returns 0, -ENOMEM, or -EMFILE if all numbers are taken.
 // give_back_block returns the number; the block's `generation` is then the one that the next owner starts
-// with. The caller holds no lock of a runtime: see cells.cpp.
+// with. The caller holds no lock of a runtime, because both functions take process_mutex (fork.hpp).
 int take_block(std::uint32_t &number);
 void give_back_block(std::uint32_t number);
 

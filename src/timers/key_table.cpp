@@ -16,12 +16,12 @@ namespace {
 
 constexpr std::uint32_t smallest = 512;  // buckets: a page
 
-// The number of buckets that one call moves. The table doubles when half of its buckets are in use, so the
-// move is over after an eighth as many new keys, long before the table must grow again.
+// The number of buckets that one call moves. A move of n buckets is over after n / 8 calls, and the table,
+// which doubles when half of its buckets are in use, grows again only after n / 2 new keys.
 constexpr std::uint32_t buckets_a_step = 8;
 
-// Moved buckets return their memory in pieces of this many, because unmapping megabytes at once takes long
-// (P8). A multiple of buckets_a_step and, in bytes, of any page size.
+// The memory of moved buckets returns to the system in pieces of this many buckets, because unmapping
+// megabytes at once takes long (P8). A multiple of buckets_a_step and, in bytes, of any page size.
 constexpr std::uint32_t buckets_given_back = 8192;
 
 constexpr std::uint64_t domain_of_numbers = 0xee;  // so that numbers hash apart from strings

@@ -65,7 +65,7 @@ class key_table {
     static constexpr std::uint32_t none = bucket_array::none;
 
     // Makes a table for up to `capacity` keys, which allocates nothing later; or, if `capacity` is 0, a table
-    // that grows. Returns 0, -ENOMEM or an errno of getrandom, negative.
+    // that grows. Returns 0, -ENOMEM or the negative errno of getrandom.
     int open(std::uint32_t capacity);
     void close();  // also if not open
 

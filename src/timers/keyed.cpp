@@ -21,7 +21,8 @@ namespace {
 using namespace tickwheel;
 using namespace tickwheel::timers;
 
-// For a record in a set of keys, whose rest is in the next cache line: fetches both lines at once.
+// In a set with keys the rest is in the cache line after the record. The key is in the rest, and the caller
+// then needs the record, so this fetches both lines at once.
 bool has_key(record &timer, const tw_key &key) {
     __builtin_prefetch(&timer, 1);
     const record_rest &rest = rest_behind(timer);

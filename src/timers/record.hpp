@@ -21,11 +21,11 @@ struct record_set;
 // The life of a record. One function makes each transition, with the record lock held:
 //
 //     free > starting   take_record     takes a cell; only one thread knows the cell, and fills it in
-//     starting > live   go_live         arms the record, and lets its handle or key find it
-//     live > last       fire_record     begins the last fire; ask_next, if the schedule has no further time
+//     starting > live   make_live       the start arms the record, and its handle or key finds it
+//     live > last       fire_record     begins the last fire; or ask_next, if the schedule has ended
 //     last > live       take_back_last  that fire was withdrawn, discarded or cancelled before it ran
-//     live > ended      retire          the record fires no more, and nothing finds it; end_bare, if only a
-//     last > ended                      handle finds it
+//     live > ended      retire          the record fires no more, and nothing finds it; or end_bare, for
+//     last > ended                      a record without a rest
 //     ended > free      free_record     nothing uses the record any more; its generation goes up
 //     starting > ended  abandon         the start has failed; end_all, if a fork interrupted the start
 //
@@ -44,11 +44,12 @@ struct record_set;
 // other questions:
 //
 //     timing          whether the record is armed (core::is_armed), and on which wheel
-//     begun           how many of `uses` have begun on a worker, so that no call can withdraw them any more;
-//                     without workers, all of them
-//     epoch           whether cancel_all is about to end the record: then it no longer fires, though it is
-//     live generation      whether a handle belongs to the record that has the cell now set.references  when
-//     to free the set's memory: a fire on a worker may outlive the set
+//     begun           how many of `uses` have begun on a worker, so that no call can withdraw them any
+//                     more; without workers, all of them
+//     epoch           whether cancel_all is about to end the record: then the record no longer fires,
+//                     though it is live
+//     generation      whether a handle belongs to the record that has the cell now
+//     set.references  when to free the set's memory: a fire on a worker may outlive the set
 enum class record_state : std::uint8_t { free, starting, live, last, ended };
 
 // A record's copy of its key. `has_number_key` and `key_size` tell which member is valid.
@@ -58,8 +59,8 @@ union stored_key {
     std::uint64_t number;
 };
 
-// The part of a record that few timers need. In sets with keys, workers or a capacity it follows the record;
-// in other sets a timer that needs one takes it from the record space's list when it starts.
+// The part of a record that few timers need. In sets with keys, workers or a capacity every record has a rest
+// behind it; in other sets a timer that needs a rest takes one from the record space's list when it starts.
 struct alignas(64) record_rest {
     union {
         void *arg;

@@ -42,8 +42,8 @@ void retire(record_set &set, record &timer) {
 
 namespace {
 
-// S2. Takes the argument and the key out of the record before it releases the lock. If another thread forks
-// while `drop` runs, the child finds a record with nothing left to drop.
+// S2. Takes `drop` and the key out of the record before it releases the lock. If another thread forks while
+// `drop` runs, the child finds a record with nothing left to drop.
 void give_back_rest_of(record_set &set, record &timer, record_lock &lock) TW_YIELDS(core::wheels_lock) {
     record_rest &rest = *timer.rest;
     unsigned char *const key = long_key_of(timer);
@@ -77,7 +77,7 @@ void finish_if_over(record_set &set, record &timer, record_lock &lock) {
     finish(set, timer, lock);
 }
 
-// Makes a record live again whose last fire will not run after all.
+// If a fire that will not run after all was the record's last, makes the record live again.
 static void take_back_last(record &timer) {
     if (timer.state == record_state::last)
         timer.state = record_state::live;
@@ -162,7 +162,7 @@ bool arm_again(record_space &space, record &timer, runtime::tick present, runtim
     return true;
 }
 
-// The fire holds a reference to the set until a worker has run or discarded it.
+// The fire holds a reference to the set until a worker has run or discarded the fire.
 void fire_on_worker(record_set &set, record &timer, std::int64_t due, std::uint64_t overruns,
                     record_lock &lock) TW_YIELDS(core::wheels_lock) {
     set.references.fetch_add(1, std::memory_order_relaxed);
@@ -183,8 +183,8 @@ bool calls_more(const record &fired) {
                               (fired.rest->drop != nullptr && fired.state != record_state::live));
 }
 
-// Ends the current fire; a child that the callback has forked has none. Pauses the meter, so that the time of
-// `next` and `drop` does not count for the next callback.
+// Ends the current fire. In a child that the callback has forked there is none. Pauses the meter, so that the
+// time of `next` and `drop` does not count for the next callback.
 void end_fire(record_space &space) TW_YIELDS(core::wheels_lock) {
     record *const fired = space.fired;
     space.fired = nullptr;

@@ -18,7 +18,7 @@
 namespace tickwheel::timers {
 
 // While this object lives, the thread is in one of the user's functions for a record: a callback, `next`,
-// `copy`, `drop` or the visitor of cancel_all.
+// `copy`, `drop` or a visitor.
 class inside_record : runtime::on_stack<inside_record> {
   public:
     inside_record(const record_set &set, const record &timer) : record_(&timer), set_(&set) {}

@@ -13,7 +13,7 @@ int refuse_busy(const record &timer) {
                                        : "the timer's last callback is running or about to run");
 }
 
-// The tick of a delay from a reading of the steady clock, on the record's own timeline.
+// The tick of the record's own clock for a delay from now. `reading` is the steady clock's.
 runtime::tick tick_after(record_set &set, const record &timer, std::int64_t reading, std::int64_t delay)
     TW_REQUIRES(core::wheels_lock) {
     record_space &space = *set.space;

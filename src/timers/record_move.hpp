@@ -1,8 +1,9 @@
 // Moving a live record to another time.
 //
 // Of a million timers, a random one is not in the cache. The processor looks only some 200 instructions
-// ahead, so the code after the first access to the record decides how much work overlaps with the cache miss.
-// So everything that does not need the record comes before that access, and everything rare is out of line.
+// ahead, so the less code follows the first access to the record, the more of the caller's work overlaps with
+// the cache miss. Everything that does not need the record therefore comes before that access, and everything
+// rare is out of line.
 #pragma once
 
 #include "record_life.hpp"
@@ -17,7 +18,8 @@ class prepared_move {
         : set_(set), reading_(set.rt->steady.clock.read()), delay_(delay),
           due_(set.rt->steady.tick_once_after(reading_, delay)), wake_(*set.rt) {}
 
-    // move: to the delay from now. again: to the record's own delay from now. Return 0 or a negative errno.
+    // `move` moves a record to the delay from now, `again` to the record's own delay from now. Both return 0
+    // or a negative errno.
     TW_INLINED int move(record &timer) TW_REQUIRES(core::wheels_lock) {
         if (!is_usual(timer)) [[unlikely]]
             return move_any(timer, delay_);

@@ -28,7 +28,7 @@ std::uint64_t bit_of_next_cancel_all(const record_set &set) TW_REQUIRES(core::wh
 
 bool is_in_use(const record &timer) { return is_live(timer) || timer.state == record_state::ended; }
 
-// Calls the visitor's function, with the record's argument. The caller holds a use of the record.
+// Calls the visitor's function with a description of the record. The caller holds a use of the record.
 int visit(record_set &set, record &timer, const record_visitor &visitor, record_lock &lock)
     TW_YIELDS(core::wheels_lock) {
     if (visitor.visit == nullptr)
@@ -54,8 +54,8 @@ void let_go(record_set &set, record &timer) TW_REQUIRES(core::wheels_lock) {
 }
 
 // Ends a record, and returns true if it still had to fire. Waits for the runs that have begun, because they
-// began before cancel_all. It releases the lock meanwhile, so another call may end the record; then it waits
-// for the end of the record as well.
+// began before cancel_all. The wait releases the lock, so another call may end the record meanwhile; then
+// this function waits until the record is over.
 bool cancel_record(record_set &set, record &timer, const record_visitor &visitor, record_lock &lock)
     TW_YIELDS(core::wheels_lock) {
     const std::uint32_t generation = timer.generation;
@@ -242,8 +242,8 @@ void begin_in_child(runtime::component &base) {
     set.references.store(1, std::memory_order_relaxed);
 }
 
-// No hooks for a lock, because the record lock is the wheels'. No `callbacks` hook, because the firing thread
-// and the workers run the callbacks.
+// No hooks for a lock, because the record lock is the wheels'. No `callbacks` hook, because a set has no
+// threads: the firing thread and the workers run the callbacks.
 constexpr runtime::component_hooks set_hooks = {
     .begin_in_child = begin_in_child,
     .end = end_all,

@@ -71,7 +71,7 @@ struct record_set : runtime::component {
     std::uint8_t label;  // for records without their own
 
     bool closing TW_GUARDED_BY(core::wheels_lock);  // no record can start any more
-    // 7 bits. cancel_all is ending the records of earlier epochs: they do not fire.
+    // 7 bits. Records of earlier epochs do not fire: cancel_all is ending them.
     std::uint8_t epoch TW_GUARDED_BY(core::wheels_lock);
     // Bit n: a cancel_all whose epoch is n modulo 64 is in progress.
     std::uint64_t cancels_under_way TW_GUARDED_BY(core::wheels_lock);
@@ -151,7 +151,8 @@ struct walk_position {
     std::uint64_t last_set = 0;
 };
 
-// What a look at a live record shows. A set with keys stores its key in `key`.
+// Describes a record for queries and visitors. In a set with keys the description points to `key`, where this
+// function stores the record's key.
 tw_entry entry_of(const record_set &set, const record &timer, tw_key &key) TW_REQUIRES(core::wheels_lock);
 
 // Visits the next armed record from `at` on, and moves `at` past it. Returns false if no record is left, else
@@ -165,8 +166,8 @@ int visit_one(record_set &set, record &timer, const record_visitor &visitor, rec
 std::int64_t cancel_all(record_set *set, const record_visitor &visitor);
 int walk(record_set *set, const record_visitor &visitor);
 
-// Starts a record; returns 0, 1 if it replaces another one, or a negative errno. `key` is null
-// in a set of handles. *handle, unless null, is written before the record can fire.
+// Starts a record, which replaces the one that has its key. Returns 0 or a negative errno. `key` is null in a
+// set of handles. *handle, unless null, is written before the record can fire.
 int start(record_set &set, const tw_when *when, const tw_task *task, key_copy *key, tw_handle *handle);
 
 // The same for the usual cases.

@@ -12,7 +12,8 @@ namespace tickwheel::timers {
 
 // --- the lock ---------------------------------------------------------------------------
 
-// Not checked: it takes `wall_mutex` as well, which clang does not count as part of the record lock.
+// Not checked by clang, because this takes `wall_mutex` as well, which clang does not count as part of the
+// record lock.
 void lock_slowly(record_space &space) TW_UNCHECKED_LOCKING {
     tw_runtime &rt = *space.rt;
     runtime::wall_hold::lock(rt);
@@ -77,7 +78,7 @@ void *allocate(const tw_runtime &rt) {
     return memory;
 }
 
-// Takes the wall mutex, so that no other thread sets the wheel back while this one reads the offset.
+// Takes the wall mutex, so that no other thread shifts the wheel while this one reads `set_back`.
 record_space *make(tw_runtime &rt, void *memory) TW_REQUIRES(rt.components_mutex) {
     auto *const space = new (memory) record_space{};  // cppcheck-suppress legacyUninitvar
     char *logs = static_cast<char *>(memory) + size_of_space;

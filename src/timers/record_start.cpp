@@ -36,7 +36,8 @@ int check_open(const record_set &set) TW_REQUIRES(core::wheels_lock) {
     return set.rt->closed.load(std::memory_order_relaxed);
 }
 
-// Takes a cell of an open set, and grows the store if necessary. The set may be closed while it grows.
+// Takes a cell of an open set, and grows the store if necessary. Checks the set again after that, because the
+// set may be closed while the store grows.
 TW_INLINED inline int take_record(record_set &set, record *&taken) TW_YIELDS(core::wheels_lock) {
     for (;;) {
         if (const int error = check_open(set); error != 0)
@@ -292,7 +293,7 @@ int start(record_set &set, const tw_when *when, const tw_task *task, key_copy *k
 }
 
 // The usual case: a delay, a function and an argument, in a set whose records need nothing else. A separate
-// function, because it takes half as many instructions.
+// function, because it takes half as many instructions as start_checked.
 static int start_bare(record_set &set, std::int64_t delay, tw_task_callback *fn, void *arg,
                       tw_handle *handle) {
     const plain_delay when = from_now(set, delay);

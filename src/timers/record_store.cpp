@@ -54,10 +54,10 @@ void growth::discard() {
 }
 
 // The first block grows by pieces, each as large as all before it. Then the store grows by whole blocks: it
-// doubles, but adds no more than fits into a huge page, and at least one block (4 MB with the largest
-// storage). If a callback starts the timer, clearing these cells holds up all timers (P2). A set with a
-// capacity gets everything that it lacks at once, so that it is made completely or not at all. Blocks of
-// freed sets are taken a few at a time, under the lock.
+// doubles, but adds no more than fits into a huge page, because clearing the new cells holds up all timers if
+// a callback starts the timer (P2). It adds at least one block (4 MB with the largest storage). A set with a
+// capacity gets everything that it lacks at once, so that it is made completely or not at all. The store
+// takes blocks of freed sets a few at a time, under the lock.
 void record_store::plan(growth &next, bool to_limit, const spare_memory &spare) const {
     const bool has_spares = spare.has_blocks(stride_);
     const std::uint32_t there = block_count();
@@ -143,7 +143,7 @@ void record_store::attach(record_set &owner, std::uint32_t capacity) {
         block_at(blocks_[0]).owner.store(&owner, std::memory_order_relaxed);
 }
 
-// Raises the generations of the cells, so that the next set has none that a handle of this set has.
+// Raises the generations of the cells, so that no handle of this set is ever a handle of the next one.
 std::uint32_t record_store::detach() {
     std::uint32_t chain = 0;
     for (std::uint32_t i = 0; i < block_count(); ++i) {

@@ -134,7 +134,7 @@ class record_store {
 
     record *first_free_;         // null: none
     std::uint32_t next_number_;  // the cell to take when the free list is empty
-    std::uint32_t used_;         // lower cells have had a generation in this set
+    std::uint32_t used_;         // lower cells have had a record of this set
     std::uint32_t allocated_;    // cells that have memory: a power of two, or whole blocks
     std::uint32_t limit_;
     std::uint32_t stride_;

@@ -1,4 +1,5 @@
-// SipHash (Aumasson and Bernstein, 2012): without the seed, an attacker cannot choose colliding keys.
+// SipHash (Aumasson and Bernstein, 2012): an attacker who does not know the seed cannot choose colliding
+// keys.
 #pragma once
 
 #include <bit>

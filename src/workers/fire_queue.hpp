@@ -25,7 +25,8 @@ inline bool is_concurrent(const tw_runnable &runnable) { return (runnable.flags 
 
 class fire_queue {
   public:
-    // Allocates room for that many fires. Returns false without memory; the caller still calls `unmake`.
+    // Allocates room for that many fires. Returns false if memory runs out; then the caller still calls
+    // `unmake`.
     bool make(std::size_t room) {
         cells_ = static_cast<tw_waiting_fire *>(std::calloc(room, sizeof *cells_));
         heap_ = static_cast<ranked *>(std::calloc(room + 1, sizeof *heap_));
@@ -45,8 +46,8 @@ class fire_queue {
     // The ready runnable with the oldest fire; null if none is ready.
     tw_runnable *first() const { return ready_ != 0 ? heap_[1].runnable : nullptr; }
 
-    // Searches the heap from place `at` towards the root for a wanted runnable, and stores its place in
-    // `at`. If there is none, returns null and sets `at` to 0.
+    // Searches the places of the heap from `at`, or from the last one, down to 1 for a wanted runnable, and
+    // stores its place in `at`. If there is none, returns null and sets `at` to 0.
     template <class Wanted> tw_runnable *find(std::uint32_t &at, Wanted is_wanted) const {
         for (at = at < ready_ ? at : ready_; at != 0; --at)
             if (is_wanted(*heap_[at].runnable))
@@ -73,7 +74,8 @@ class fire_queue {
         sink(last.runnable->place, last);
     }
 
-    // Counts a fire as an overrun of the youngest waiting one, unless that has a number below from_number.
+    // Counts a fire as an overrun of the youngest waiting fire. Returns false if no fire waits, or if the
+    // youngest has a number below from_number.
     static bool join(tw_runnable &runnable, std::uint64_t from_number, std::uint64_t overruns) {
         if (runnable.last == nullptr || runnable.last->number < from_number)
             return false;

@@ -109,8 +109,8 @@ void stop(runtime::component &component) {
         await_change(pool);
 }
 
-// The parent runs the waiting fires. Ready runnables are in the queue; runnables that had a run in progress
-// and further fires are in the runners.
+// The child forgets the waiting fires, because the parent runs them. Ready runnables are in the queue;
+// runnables that had a run in progress and further fires are in the runners.
 void forget_fires(tw_workers &pool) TW_REQUIRES(pool.mutex) {
     while (tw_runnable *const each = pool.queue.first())
         pool.queue.drop_all(*each);

@@ -158,8 +158,8 @@ bool wait_for_work(tw_workers &pool) TW_YIELDS(pool.mutex) {
 }
 
 // A callback on this worker has freed the runtime. If a caller is driving the runtime now, the caller must
-// free it at the end of that call (by_last_caller). Returns false if there is no such caller: then either
-// no other thread is in a call, or the runtime's own thread is, which this worker can join.
+// free it at the end of that call (by_last_caller). Returns false if there is no such caller: then either no
+// thread drives the runtime, or the runtime's own thread does, and this worker can join that thread.
 bool is_left_to_caller(runner &me) {
     auto caller = runtime::driven::by_caller;
     if (!me.pool->rt->driven.compare_exchange_strong(caller, runtime::driven::by_last_caller))
@@ -229,7 +229,8 @@ bool run_inline(tw_workers &pool) TW_RELEASE(pool.mutex)
 // that node would then wait too, for a slow callback of an unrelated item. Instead, the callback queues one
 // fire over the bound and stops the wheel from calling more. Then the firing thread, outside of all
 // callbacks, either waits here for room or makes room by running the oldest fire itself, as `when_full`
-// says. If no runnable is ready it can only wait, as all waiting fires belong to work items that are running.
+// says. If no runnable is ready, the firing thread can only wait, because all waiting fires belong to
+// runnables that are running.
 //
 // Stopping and freeing interrupt this wait (interrupt_components wakes it), as they interrupt a wheel.
 bool settle(tw_workers &pool) {
@@ -399,10 +400,10 @@ void make_runnable(tw_runnable &runnable, tw_workers &workers, const tw_runnable
             workers.runners[i].current = &freed_runnable;
 }
 
-// Queues one fire, from the callback of its node. An item that is slower than its period does not fill the
-// queue unless it is TW_BURST, because its fires join the waiting one. With TW_FULL_REJECT a full queue
-// rejects the fire, unless an idle worker can take it at once. Otherwise the fire is queued, and if that
-// exceeds the bound the pool asks to be settled.
+// Queues one fire of a work item or record. A timer that is slower than its period does not fill the queue
+// unless it is TW_BURST, because its fires join the waiting one. With TW_FULL_REJECT a full queue rejects the
+// fire, unless an idle worker can take it at once. Otherwise the fire is queued, and if that exceeds the
+// bound the pool asks to be settled.
 enqueued enqueue(tw_runnable &runnable, bool skips, std::int64_t due, std::uint64_t overruns) {
     tw_workers &pool = *runnable.workers;
     const base::mutex_hold hold(&pool.mutex);
@@ -442,7 +443,7 @@ tw_node *withdraw_next(tw_workers &pool) {
     return &item_of(*found).node;
 }
 
-// Withdraws the fires of all work items at once, and calls no function.
+// Withdraws the fires of all work items at once, and calls none of the user's functions.
 void discard_work_items(tw_workers &pool) {
     mark_items_to_withdraw(pool);
     while (tw_runnable *const item = item_to_withdraw(pool))
@@ -472,6 +473,6 @@ TW_API int tw_work_init(tw_work *work, tw_workers *workers, tw_callback *fn, voi
     work->node.missed_and_label = TW_BURST;  // see fire_item
     make_runnable(work->runnable, *workers, item_hooks, (flags & TW_CONCURRENT) != 0);
     work->fn = fn;
-    tw_port_hide(&work->node.missed_and_label, sizeof work->node.missed_and_label);  // see fire_item
+    tw_port_hide(&work->node.missed_and_label, sizeof work->node.missed_and_label);  // see missed_of
     return 0;
 }

@@ -157,7 +157,7 @@ void dispatcher::apply(std::int64_t now) {
         const tw_store_start &answer = questions_[i];
         if (answer.started != 0)
             jobs_.run(*taken_[i]);
-        else if (answer.ready_ns == TW_STORE_NEVER)
+        else if (answer.ready_ns == TW_NO_DEADLINE)
             jobs_.forget(*taken_[i]);
         else if (answer.ready_ns > now)
             jobs_.wait_again(*taken_[i], answer.ready_ns);

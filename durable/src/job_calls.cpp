@@ -41,7 +41,7 @@ int schedule_first(tw_durable &durable, const calendar &dates, tw_durable_job &j
         return static_cast<int>(now);
     job.due_ns = tw_calendar_next(dates.get(), now);
     job.absolute = 1;
-    return job.due_ns != TW_STORE_NEVER ? 0 : refuse(-EINVAL, "the cron expression is never due");
+    return job.due_ns != TW_NO_DEADLINE ? 0 : refuse(-EINVAL, "the cron expression is never due");
 }
 
 int check_all(tw_durable &durable, const tw_durable_job *jobs, std::size_t count, checked_jobs &all) {

@@ -450,7 +450,7 @@ std::size_t membership::note_room(std::size_t room) {
 
 // REQUIRES: mutex held
 void membership::plan_next_look(const tw_store_look &seen) {
-    if (seen.next_ns == TW_STORE_NEVER)
+    if (seen.next_ns == TW_NO_DEADLINE)
         return;
     const std::int64_t now = clock_.now();
     const std::int64_t enters = database_.when(seen.next_ns) - settings_.horizon_ns;

@@ -41,14 +41,14 @@ answer release() { return {nullptr, TW_STORE_RELEASE, 0, 0, false, 0, {}}; }
 
 // Continues with the next due time; a one-shot job ends.
 answer go_on(const fire_plan &plan, std::string error) {
-    if (plan.next_ns == TW_STORE_NEVER)
+    if (plan.next_ns == TW_NO_DEADLINE)
         return {nullptr, TW_STORE_END, 0, 0, false, 0, {}};
     return {nullptr, TW_STORE_MOVE, plan.next_ns, plan.next_ns, false, 0, std::move(error)};
 }
 
 // The last attempt has failed. A periodic job goes on, so that one bad day does not end it.
 answer give_up(const claimed_job &claimed, const fire_plan &plan, std::string error) {
-    if (plan.next_ns != TW_STORE_NEVER)
+    if (plan.next_ns != TW_NO_DEADLINE)
         return go_on(plan, std::move(error));
     return {nullptr, TW_STORE_FAIL, plan.due_ns, plan.due_ns, false, claimed.attempts, std::move(error)};
 }

@@ -16,8 +16,6 @@ namespace {
 
 // --- checking -------------------------------------------------------------------------------
 
-static_assert(TW_STORE_NEVER == TW_NO_DEADLINE);  // so a calendar's result can go to the store as it is
-
 bool is_time(std::int64_t ns) { return ns >= 0 && ns <= TW_STORE_TIME_MAX; }
 
 // Returns what is wrong with a job's times, apart from its cron expression; or null.
@@ -54,14 +52,14 @@ struct due_times {
     const tw_calendar *dates;
     std::int64_t due_ns;
 
-    // The first due time after `after`, or TW_STORE_NEVER. due_ns <= after.
+    // The first due time after `after`, or TW_NO_DEADLINE. due_ns <= after.
     [[nodiscard]] std::int64_t next(std::int64_t after) const {
         if (dates != nullptr)
             return tw_calendar_next(dates, after);
         if (period_ns == 0)
-            return TW_STORE_NEVER;
+            return TW_NO_DEADLINE;
         const std::int64_t last = due_ns + (after - due_ns) / period_ns * period_ns;
-        return period_ns <= TW_STORE_TIME_MAX - last ? last + period_ns : TW_STORE_NEVER;
+        return period_ns <= TW_STORE_TIME_MAX - last ? last + period_ns : TW_NO_DEADLINE;
     }
 
     // How many due times there are up to `until`, without due_ns. due_ns <= until.

@@ -40,7 +40,7 @@ struct fire_plan {
     bool fires;              // now; if false, all due times so far were skipped, or none has come
     std::int64_t due_ns;     // the due time that fires
     std::uint64_t overruns;  // earlier due times that this fire also covers
-    std::int64_t next_ns;    // the next due time, after the fire if it fires. TW_STORE_NEVER: none
+    std::int64_t next_ns;    // the next due time, after the fire if it fires. TW_NO_DEADLINE: none
 };
 
 // Rounds up to whole microseconds, the unit in which times and periods are stored. 0 <= ns <=

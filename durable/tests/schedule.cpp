@@ -23,7 +23,7 @@ using tickwheel::test::date;
 using tickwheel::test::second_ns;
 
 constexpr std::int64_t ms = 1'000'000;
-constexpr std::int64_t never = TW_STORE_NEVER;
+constexpr std::int64_t never = TW_NO_DEADLINE;
 constexpr std::int64_t year_ns = std::int64_t{365} * 86400 * second_ns;
 
 tw_durable_job periodic(std::int64_t period_ns, tw_durable_missed missed, std::int64_t grace_ns = second_ns) {

@@ -397,7 +397,7 @@ TEST(a_row_whose_key_is_no_text_fails_and_stops_no_other) {
     };
     assert_int_equal(sqlite_store.claim(to.raw(), &request, add, &claimed, &look), 0);
     assert_string_equal(claimed.c_str(), "17 ");
-    assert_int_equal(look.next_ns, TW_STORE_NEVER);
+    assert_int_equal(look.next_ns, TW_NO_DEADLINE);
     assert_string_equal(
         by.ask("select count(*) from tickwheel_job where failed and error = 'the key is not a text'").c_str(),
         "3");

@@ -90,7 +90,7 @@ TEST(a_claim_of_nothing_still_looks) {
     assert_true(to.claim(who, {"mail"}, 2 * minute, 0).empty());
     assert_int_equal(to.look().next_ns, ready);
     assert_true(to.claim(who, {}).empty());
-    assert_int_equal(to.look().next_ns, TW_STORE_NEVER);
+    assert_int_equal(to.look().next_ns, TW_NO_DEADLINE);
 }
 
 TEST(only_kinds_that_are_named_are_claimed) {
@@ -100,7 +100,7 @@ TEST(only_kinds_that_are_named_are_claimed) {
     const std::vector<seen> claimed = to.claim(who, {"bill"});
     assert_int_equal(claimed.size(), 1);
     assert_string_equal(claimed[0].kind.c_str(), "bill");
-    assert_int_equal(to.look().next_ns, TW_STORE_NEVER);
+    assert_int_equal(to.look().next_ns, TW_NO_DEADLINE);
 }
 
 TEST(a_kind_that_is_named_twice_is_claimed_once) {
@@ -147,7 +147,7 @@ TEST(a_failed_job_is_not_claimed) {
     to.put("mail", "17");
     to.settle(who, outcome_of(to.claim(who, {"mail"}).at(0), TW_STORE_FAIL));
     assert_true(to.claim(who, {"mail"}, minute).empty());
-    assert_int_equal(to.look().next_ns, TW_STORE_NEVER);
+    assert_int_equal(to.look().next_ns, TW_NO_DEADLINE);
 }
 
 // --- tokens ----------------------------------------------------------------------------------

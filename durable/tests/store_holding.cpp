@@ -49,7 +49,7 @@ TEST(to_start_twice_is_to_start_once) {
 
 void assert_is_lost(const tw_store_start &start) {
     assert_false(start.started);
-    assert_int_equal(start.ready_ns, TW_STORE_NEVER);
+    assert_int_equal(start.ready_ns, TW_NO_DEADLINE);
 }
 
 TEST(a_job_that_the_member_holds_no_more_is_not_started) {
@@ -255,7 +255,7 @@ TEST(a_put_can_hold_what_it_puts) {
     assert_int_equal(it.ready, put.ready_ns);
     assert_int_equal(it.job.due_ns, put.ready_ns);
     assert_int_equal(to.claim(to.join("another"), {"mail"}, minute).size(), 0);
-    assert_int_equal(to.look().next_ns, TW_STORE_NEVER);
+    assert_int_equal(to.look().next_ns, TW_NO_DEADLINE);
     const seen held = held_by(put);
     assert_false(to.start(who, held).started);
     assert_int_equal(to.settle(who, outcome_of(held, TW_STORE_END)), 1);

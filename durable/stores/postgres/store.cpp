@@ -467,7 +467,7 @@ int claim(void *connection, const tw_store_claim *claim, tw_store_visitor *each,
     if (done.count() == 0 && !next.truth(0, 0))
         return -ESTALE;
     look->now_ns = next.time(0, 1);
-    look->next_ns = next.is_null(0, 2) ? TW_STORE_NEVER : next.time(0, 2);
+    look->next_ns = next.is_null(0, 2) ? TW_NO_DEADLINE : next.time(0, 2);
     look->has_dead = next.truth(0, 3) ? 1 : 0;
     return 0;
 }
@@ -502,7 +502,7 @@ int start(void *connection, const tw_store_member *member, tw_store_start *start
         return error;
     for (std::size_t i = 0; i < count; ++i) {
         starts[i].started = 0;
-        starts[i].ready_ns = TW_STORE_NEVER;
+        starts[i].ready_ns = TW_NO_DEADLINE;
     }
     for (int row = 0; row < done.count(); ++row) {
         const std::int64_t number = done.int8(row, 0);

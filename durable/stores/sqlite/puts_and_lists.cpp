@@ -85,12 +85,12 @@ int take_for(session &to, const tw_store_put *puts, std::size_t count, const tw_
 // lowers `first` to its ready time.
 int put_and_hold(session &to, tw_store_put &put, bool keep, const tw_store_member *who, std::int64_t now,
                  std::optional<std::int64_t> &last_used, std::int64_t &first) {
-    std::int64_t ready = TW_STORE_NEVER;
+    std::int64_t ready = TW_NO_DEADLINE;
     put.token = 0;
     put.existed = put_one(to, *put.job, keep, now, ready);
     if (put.existed < 0)
         return put.existed;
-    if (put.hold == 0 || !last_used || ready == TW_STORE_NEVER) {
+    if (put.hold == 0 || !last_used || ready == TW_NO_DEADLINE) {
         first = std::min(first, ready);
         return 0;
     }
@@ -106,7 +106,7 @@ int put_and_hold(session &to, tw_store_put &put, bool keep, const tw_store_membe
 int put(session &to, tw_store_put *puts, std::size_t count, bool keep, const tw_store_member *who) {
     return in_small_transaction(to, durability::full, [=, &to] {
         const std::int64_t now = to.now();
-        std::int64_t first = TW_STORE_NEVER;
+        std::int64_t first = TW_NO_DEADLINE;
         std::optional<std::int64_t> last_used;
         if (const int error = take_for(to, puts, count, who, now, last_used); error != 0)
             return error;

@@ -212,7 +212,7 @@ void session::take_back(const char *text, const char *then) {
 // --- news ------------------------------------------------------------------------------------
 
 int session::ring(std::int64_t ready, std::int64_t now) {
-    if (ready == TW_STORE_NEVER || ready - now > told_within)
+    if (ready == TW_NO_DEADLINE || ready - now > told_within)
         return 0;
     if (const int error = query(*this, sql::ring).with_time(ready).run(); error < 0)
         return error;

@@ -148,7 +148,7 @@ bool database::has_dead(std::int64_t now) const {
 }
 
 void database::tell(const listener *self, std::int64_t ready, std::int64_t now) {
-    if (ready == TW_STORE_NEVER || ready - now > told_within)
+    if (ready == TW_NO_DEADLINE || ready - now > told_within)
         return;
     for (listener *const each : listeners) {
         if (each == self)
@@ -186,7 +186,7 @@ put_batch::made put_batch::make(const database &into, const tw_durable_job &from
 }
 
 std::int64_t put_batch::carry_out(tw_store_put *puts, bool keep, member *holder) {
-    std::int64_t first = TW_STORE_NEVER;
+    std::int64_t first = TW_NO_DEADLINE;
     for (std::size_t i = 0; i < made_.size(); ++i) {
         tw_store_put &each = puts[i];
         job &it = carry_out(made_[i], each, keep);

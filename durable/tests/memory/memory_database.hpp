@@ -83,7 +83,7 @@ struct member {
 // A connection that listens.
 struct listener {
     int descriptor = -1;
-    std::int64_t first_ready = TW_STORE_NEVER;  // of the jobs that it has not read of
+    std::int64_t first_ready = TW_NO_DEADLINE;  // of the jobs that it has not read of
 };
 
 struct database {

@@ -56,7 +56,7 @@ int leave(void *of, const tw_store_member *who) {
         member *const it = self.base->find(*who);
         if (it == nullptr)
             return -ESTALE;
-        std::int64_t first = TW_STORE_NEVER;
+        std::int64_t first = TW_NO_DEADLINE;
         while (!it->held.empty()) {
             job &held = **it->held.begin();
             first = std::min(first, held.data.ready);
@@ -87,7 +87,7 @@ std::size_t bury_one(member &it, std::size_t limit, std::int64_t &first) {
 std::int64_t bury(void *of, std::size_t limit) {
     return locked(of, [=](connection &self) {
         const std::int64_t now = self.now();
-        std::int64_t first = TW_STORE_NEVER;
+        std::int64_t first = TW_NO_DEADLINE;
         std::size_t count = 0;
         auto &members = self.base->members;
         for (auto at = members.begin(); at != members.end();) {
@@ -173,7 +173,7 @@ int claim(void *of, const tw_store_claim *request, tw_store_visitor *each, void 
         choice from = choice_of(base, *request);
         const auto chosen = choose(from, time_after(now, request->horizon_ns), request->limit);
         look->now_ns = now;
-        look->next_ns = from.empty() ? TW_STORE_NEVER : from.top().ready();
+        look->next_ns = from.empty() ? TW_NO_DEADLINE : from.top().ready();
         look->has_dead = base.has_dead(now) ? 1 : 0;
         if (const int result = show(chosen, *holder, base.last_token, now, each, arg); result != 0)
             return result;
@@ -196,7 +196,7 @@ job *held_by(database &base, const member &holder, const char *kind_name, const 
 
 void start_one(tw_store_start &which, job *it, bool lease_lasts, std::int64_t now) {
     which.started = 0;
-    which.ready_ns = it != nullptr ? it->data.ready : TW_STORE_NEVER;
+    which.ready_ns = it != nullptr ? it->data.ready : TW_NO_DEADLINE;
     if (lease_lasts && which.ready_ns <= now) {
         it->started = true;
         which.started = 1;
@@ -262,7 +262,7 @@ int settle(void *of, const tw_store_member *who, tw_store_outcome *outcomes, std
         if (holder == nullptr || holder->epoch != who->epoch)
             return -ESTALE;
         auto errors = errors_of(outcomes, count);
-        std::int64_t released = TW_STORE_NEVER;
+        std::int64_t released = TW_NO_DEADLINE;
         for (std::size_t i = 0; i < count; ++i) {
             tw_store_outcome &each = outcomes[i];
             job *const it = held_by(*self.base, *holder, each.kind, each.key, each.token);

@@ -295,7 +295,7 @@ int told(void *of, std::int64_t *ready_ns) {
         std::uint64_t times = 0;
         if (read(listening.descriptor, &times, sizeof times) < 0)
             return 0;
-        *ready_ns = std::exchange(listening.first_ready, TW_STORE_NEVER);
+        *ready_ns = std::exchange(listening.first_ready, TW_NO_DEADLINE);
         return 1;
     });
 }

@@ -131,9 +131,9 @@ class claimed_jobs {
 
     // --- for the dispatcher ---
 
-    // Takes the answers to settle next. The dispatcher then calls `return_answers` if it could not ask the
-    // database, or `finish_answers` with one outcome for each answer, in the same order. `finish_answers`
-    // drops all answers except those of locked jobs, which it puts aside.
+    // Takes the answers to settle next. The dispatcher then calls `return_answers` after an error, or
+    // `finish_answers` with one outcome for each answer, in the same order. `finish_answers` drops all
+    // answers except those of locked jobs, which it puts aside.
     const std::vector<answer> &take_answers();
     static constexpr std::size_t most_answers = 512;
     void return_answers();

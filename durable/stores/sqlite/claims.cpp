@@ -19,7 +19,7 @@ struct chosen {
 };
 
 // The jobs that a claim takes, and the row numbers of jobs that another program inserted with keys that are
-// not texts. A claim could not name those, and would meet them every time.
+// not texts. No statement can name such a job, so the claim fails it; otherwise every claim would meet it.
 struct choice {
     std::vector<chosen> jobs;
     std::vector<std::int64_t> unnamed;

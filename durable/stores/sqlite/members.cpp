@@ -9,7 +9,7 @@ namespace {
 
 constexpr const char *is_dead = "the member is dead, or its epoch is another";
 
-// Reads the earliest time of some jobs: TW_NO_DEADLINE if there are none.
+// Reads the earliest ready time of some jobs; TW_NO_DEADLINE if there are none.
 int read_first(query &from, std::int64_t &first) {
     const int found = from.row();
     if (found < 0)

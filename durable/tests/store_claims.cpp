@@ -1,4 +1,4 @@
-// Claiming.
+// Claims.
 #include <algorithm>
 
 #include "store_test.hpp"
@@ -123,7 +123,7 @@ TEST(the_horizon_bounds_a_claim) {
 TEST(a_claim_looks_for_what_comes_next) {
     const std::int64_t before = to.now();
     put_row("mail", {"1", "2"});
-    to.claim(who, {"mail"}, 0, 1);  // as many as its limit: the next is known to be no earlier
+    to.claim(who, {"mail"}, 0, 1);  // reaches its limit, so `next_ns` is only a lower bound
     assert_true(to.look().next_ns <= to.get("mail", "2")->ready);
     to.claim(who, {"mail"}, 0, 1);
     to.put("mail", "3", minute);
@@ -157,7 +157,7 @@ TEST(a_token_rises_with_each_claim_whatever_becomes_of_the_job_in_between) {
         [&](const seen &held) { to.settle(who, outcome_of(held, TW_STORE_RELEASE)); },
         [&](const seen &held) { to.settle(who, outcome_of(held, TW_STORE_END)); },
         [&](const seen &) { to.remove("mail", "17"); },
-        [&](const seen &) { /* it is replaced */ },
+        [&](const seen &) { /* the next put replaces it */ },
     };
     std::int64_t last = 0;
     for (const auto &end : ends)

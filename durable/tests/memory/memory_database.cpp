@@ -155,7 +155,7 @@ void database::tell(const listener *self, std::int64_t ready, std::int64_t now) 
             continue;
         const std::uint64_t one = 1;
         each->first_ready = std::min(each->first_ready, ready);
-        // It fails only if the descriptor is readable already.
+        // The write fails only if the descriptor is readable already.
         if (write(each->descriptor, &one, sizeof one) < 0)
             continue;
     }
@@ -205,7 +205,7 @@ std::int64_t put_batch::carry_out(tw_store_put *puts, bool keep, member *holder)
     return first;
 }
 
-// Returns the job that there is then.
+// Returns the job that has this name after the put.
 job &put_batch::carry_out(made &it, tw_store_put &put, bool keep) {
     into_.kinds.merge(it.kind_node);
     kind &of = into_.kinds.find(put.job->kind)->second;

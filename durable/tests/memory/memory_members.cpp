@@ -1,4 +1,4 @@
-// The memory store: members, and what they hold.
+// The memory store: members, and the jobs that they hold.
 #include <algorithm>
 #include <iterator>
 #include <queue>
@@ -70,7 +70,7 @@ int leave(void *of, const tw_store_member *who) {
 
 namespace {
 
-// Releases what a dead member holds, at most `limit` jobs. Lowers `first` to when the first of them is ready.
+// Releases at most `limit` jobs of a dead member. Lowers `first` to the ready time of the first of them.
 std::size_t bury_one(member &it, std::size_t limit, std::int64_t &first) {
     std::size_t count = 0;
     for (; count < limit && !it.held.empty(); ++count) {
@@ -106,7 +106,7 @@ std::int64_t bury(void *of, std::size_t limit) {
 
 namespace {
 
-// The pending jobs of a kind that a claim has not chosen yet, the one that is ready first in front.
+// The pending jobs of a kind that a claim has not chosen yet, in the order of their ready times.
 struct unchosen {
     pending_index::iterator at, end;
 
@@ -117,7 +117,7 @@ struct ready_later {
 };
 using choice = std::priority_queue<unchosen, std::vector<unchosen>, ready_later>;
 
-// A claim may name a kind twice, which counts once.
+// True if the claim has named the same kind before.
 bool is_named_before(const tw_store_claim &claim, std::size_t index) {
     const std::string_view name = claim.kinds[index];
     return std::any_of(claim.kinds, claim.kinds + index, [name](const char *each) { return name == each; });
@@ -147,7 +147,8 @@ std::vector<job *> choose(choice &from, std::int64_t until, std::size_t limit) {
     return chosen;
 }
 
-// Shows the jobs as they will be when they are held. Returns 0, or what `each` returned.
+// Shows the chosen jobs to `each`, as they will be when the member holds them. Returns 0, or what `each`
+// returned.
 int show(const std::vector<job *> &chosen, const member &holder, std::int64_t token, std::int64_t now,
          tw_store_visitor *each, void *arg) {
     int result = 0;
@@ -183,7 +184,7 @@ int claim(void *of, const tw_store_claim *request, tw_store_visitor *each, void 
     });
 }
 
-// --- what is held ----------------------------------------------------------------------------
+// --- held jobs -------------------------------------------------------------------------------
 
 namespace {
 

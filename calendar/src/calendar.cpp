@@ -17,7 +17,7 @@ constexpr std::int64_t second_ns = 1'000'000'000;
 constexpr std::int64_t last_second = calendar::last_ns / second_ns;
 constexpr std::int64_t last_local = last_second + std::int64_t{2} * 24 * 3600;
 
-// The second that a time lies in; -1 for all times before 1970.
+// The second that contains a time; -1 for all times before 1970.
 std::int64_t second_of(std::int64_t ns) { return ns < 0 ? -1 : ns / second_ns; }
 
 }  // namespace
@@ -46,7 +46,8 @@ std::int64_t calendar::next(std::int64_t after_ns) const {
     return found <= last_second ? found * second_ns : TW_NO_DEADLINE;
 }
 
-// In seconds, as the functions below. After the last second if there is none.
+// Like `next`, but in seconds, as the functions below. Returns a time after last_second if there is no due
+// time.
 std::int64_t calendar::next_fixed(std::int64_t after) const {
     const std::int64_t local = cron_.first(zone_.furthest(after) + 1, last_local);
     return local == cron::none ? zone::the_end : zone_.reaches(local);
@@ -70,7 +71,8 @@ std::uint64_t calendar::count(std::int64_t after_ns, std::int64_t until_ns) cons
     return cron_.is_repeating() ? count_repeating(after, until) : count_fixed(after, until);
 }
 
-// All times that the furthest local time reaches or passes, but of those that it passes in one jump only one.
+// Counts all selected times that the furthest local time reaches or passes, then subtracts all but one of
+// those that it passes in one jump.
 std::uint64_t calendar::count_fixed(std::int64_t after, std::int64_t until) const {
     std::uint64_t count = cron_.count(zone_.furthest(after), zone_.furthest(until));
     for (std::int64_t set = zone_.at(after).end; set <= until; set = zone_.at(set).end) {
@@ -91,7 +93,7 @@ std::uint64_t calendar::count_repeating(std::int64_t after, std::int64_t until) 
     return count;
 }
 
-// By halving. Always: begin <= the last <= end.
+// A binary search with the invariant: begin <= result <= end.
 std::int64_t calendar::last(std::int64_t after_ns, std::int64_t until_ns) const {
     std::int64_t begin = after_ns;
     std::int64_t end = until_ns;

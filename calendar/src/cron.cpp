@@ -23,12 +23,12 @@ constexpr std::uint64_t bit(std::int64_t n) { return std::uint64_t{1} << n; }
 constexpr std::uint64_t bits_below(std::int64_t n) { return bit(n) - 1; }  // n < 64
 std::uint64_t size_of(std::uint64_t set) { return static_cast<std::uint64_t>(std::popcount(set)); }
 
-// The first n of the set with from <= n, or 64. from < 64.
+// The smallest n in the set with from <= n, or 64 if there is none. from < 64.
 std::int64_t first_from(std::uint64_t set, std::int64_t from) {
     return std::countr_zero(set & ~bits_below(from));
 }
 
-// The day that a time lies in, also before 1970, and the time of that day.
+// The day that contains a time, also before 1970, and the time on that day.
 std::int64_t date_of(std::int64_t local) { return local >= 0 ? local / day : (local + 1) / day - 1; }
 std::int64_t time_of(std::int64_t local) { return local - date_of(local) * day; }
 
@@ -37,8 +37,8 @@ std::int64_t time_of(std::int64_t local) { return local - date_of(local) * day; 
 struct field_form {
     const char *malformed;
     int first, last;
-    int top;            // 7 for the second number of Sunday; otherwise the last
-    const char *names;  // of three letters each, of the values from the first on; or null
+    int top;            // the largest number: 7 for Sunday in days of the week, otherwise `last`
+    const char *names;  // the names of the values from `first` on, three letters each; or null
     bool has_last_day;  // `L` is allowed
 };
 
@@ -63,7 +63,7 @@ struct field {
     }
 };
 
-// ASCII alone, whatever the program's locale is.
+// Lowers ASCII letters alone, whatever the program's locale is.
 char small_letter(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 bool are_same(std::string_view text, std::string_view small) {
@@ -101,7 +101,7 @@ bool read_value(std::string_view text, const field_form &form, int &out) {
     return read_number(text, out) && out >= form.first && out <= form.top;
 }
 
-// What stands before the step: `*`, `5` or `1-5`.
+// Reads the part of an item before the step: `5` or `1-5`.
 bool read_range(std::string_view text, const field_form &form, int &first, int &last) {
     const std::size_t dash = text.find('-');
     if (!read_value(text.substr(0, dash), form, first))
@@ -162,8 +162,8 @@ bool read_field(std::string_view text, const field_form &form, field &out) {
 
 constexpr std::size_t words_max = 6;
 
-// Splits at spaces and tabs. Returns how many words there are; more than words_max are too many, whatever
-// that is.
+// Splits a text at spaces and tabs. Returns the number of words, or words_max + 1 if there are more than
+// words_max.
 std::size_t split(std::string_view text, std::array<std::string_view, words_max> &words) {
     constexpr std::string_view blanks = " \t";
     std::size_t count = 0;
@@ -179,7 +179,7 @@ std::size_t split(std::string_view text, std::array<std::string_view, words_max>
     }
 }
 
-// Returns what the name of an expression stands for; null: there is no such name.
+// Returns the expression with this name; null: there is no such name.
 const char *named_expression(std::string_view name) {
     constexpr std::array<std::pair<const char *, const char *>, 7> names{{
         {"@yearly", "0 0 1 1 *"},
@@ -212,7 +212,7 @@ int cron::parse(const char *text, cron &out, const char *&why) {
     if (const int error = made.parse_fields(given, why); error != 0)
         return error;
     constexpr std::int64_t all_dates =
-        std::int64_t{40} * 366 * day;  // all that a date can be comes up in 40 years
+        std::int64_t{40} * 366 * day;  // each date falls on each day of the week within 40 years
     if (made.first(0, all_dates) == none)
         return refuse(why, "the cron expression is never due");
     out = made;
@@ -254,7 +254,7 @@ int cron::parse_fields(std::string_view text, const char *&why) {
 
 namespace {
 
-// A month, and the number of the day before its first. Days are counted from 1970.
+// A month, and `zeroth`, the day before its first day. Days count from 1970.
 struct month_at {
     chrono::year_month month;
     std::int64_t zeroth;
@@ -271,14 +271,15 @@ struct month_at {
 
 }  // namespace
 
-// The days of a month that are selected, with bit 1 for the first.
+// The selected days of a month; bit n stands for day n.
 std::uint64_t cron::days_of(chrono::year_month month) const {
     if ((months_ & bit(static_cast<unsigned>(month.month()))) == 0)
         return 0;
     const auto length = static_cast<unsigned>((month / chrono::last).day());
     const std::uint64_t all = bits_below(length + 1) & ~bit(0);
     const std::uint64_t by_date = days_ | (has_last_day_ ? bit(length) : 0);
-    // The days of the week, from that of the day before the first on, five times.
+    // The selected days of the week, rotated so that bit 0 is the day before the first of the month, and
+    // repeated for five weeks.
     const unsigned zeroth = (chrono::weekday(month / 1) - chrono::days(1)).c_encoding();
     const std::uint64_t week = (weekdays_ >> zeroth | weekdays_ << (7 - zeroth)) & bits_below(7);
     const std::uint64_t by_weekday = week | week << 7 | week << 14 | week << 21 | week << 28;
@@ -300,7 +301,7 @@ std::int64_t cron::first_day(std::int64_t from, std::int64_t until) const {
     return none;
 }
 
-// How many days are selected with begin <= day < end.
+// The number of selected days with begin <= day < end.
 std::uint64_t cron::count_days(std::int64_t begin, std::int64_t end) const {
     std::uint64_t count = 0;
     for (month_at at = month_at::with(begin); at.zeroth + 1 < end; at = at.following()) {
@@ -317,7 +318,7 @@ std::uint64_t cron::count_days(std::int64_t begin, std::int64_t end) const {
 std::int64_t cron::first_of_day(std::int64_t from) const {
     const std::int64_t from_hour = from / hour;
     const std::int64_t from_minute = from / minute % 60;
-    // In the same minute, or else in a later minute of the same hour, or else in a later hour.
+    // The result is in the same minute, or else in a later minute of the same hour, or else in a later hour.
     std::int64_t h = first_from(hours_, from_hour);
     std::int64_t m = h == from_hour ? first_from(minutes_, from_minute) : 0;
     std::int64_t s = h == from_hour && m == from_minute ? first_from(seconds_, from % minute) : 0;
@@ -334,7 +335,7 @@ std::int64_t cron::first_of_day(std::int64_t from) const {
     return h * hour + m * minute + s;
 }
 
-// How many seconds of a day are selected that are before `end`.
+// The number of selected seconds of a day before `end`.
 std::uint64_t cron::count_of_day(std::int64_t end) const {
     const std::int64_t h = end / hour;
     const std::int64_t m = end / minute % 60;

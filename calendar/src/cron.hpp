@@ -1,20 +1,21 @@
-// Cron expressions: which local times they select.
+// Cron expressions, which select local times.
 //
 //            minute hour day-of-month month day-of-week     30 9 * * mon-fri
 //     second minute hour day-of-month month day-of-week     */10 * * * * *
 //
-// A field is a list of `5`, `1-5`, `1-30/2` (each second one of them), `*`, `*/5`, and `10/5` (from 10 to the
-// end, each fifth one). `?` is `*`. Months and days of the week have names, `jan` and `mon`; Sunday is 0, 7
-// or `sun`. `L` as a day of the month is the last one. Without a field for them, seconds are 0. There are
-// names for some expressions: `@yearly` or `@annually`, `@monthly`, `@weekly`, `@daily` or `@midnight`,
-// `@hourly`. Large and small letters mean the same.
+// A field is a list of `5`, `1-5`, `1-30/2` (every second value of the range), `*`, `*/5`, and `10/5` (every
+// fifth value from 10 to the end). `?` is `*`. Months and days of the week have names, `jan` and `mon`;
+// Sunday is 0, 7 or `sun`. `L` as a day of the month is the last day. Without a field for seconds, the second
+// is 0. Some expressions have names: `@yearly` or `@annually`, `@monthly`, `@weekly`, `@daily` or
+// `@midnight`,
+// `@hourly`. Case does not matter.
 //
-// A day field is restricted if it has no `*`. If both are, the days that either selects are selected, as in
-// Vixie's cron; otherwise those that both select.
+// A day field with a `*` does not restrict the days. If both day fields restrict them, the expression selects
+// the days that either field selects, as in Vixie's cron; otherwise the days that both select.
 //
-// An expression says nothing about time zones: calendar.hpp does.
+// An expression is independent of time zones; calendar.hpp combines the two.
 //
-// Threads: const functions can be called from any.
+// Threads: any thread may call const functions.
 #pragma once
 
 #include <chrono>
@@ -25,23 +26,23 @@
 
 namespace tickwheel::calendar {
 
-// An expression, and the local times that it selects. Local times are as in zone.hpp.
+// An expression, and the local times that it selects. Local times are seconds, as in zone.hpp.
 class cron {
   public:
     static constexpr std::size_t length_max = 256;
     static constexpr std::int64_t none = std::numeric_limits<std::int64_t>::min();
 
-    // Reads an expression. Returns 0, or -EINVAL and why, and leaves `out` alone. One that selects no day,
-    // such as 30 February, is refused.
+    // Reads an expression. Returns 0; or -EINVAL, stores why, and leaves `out` unchanged. Refuses an
+    // expression that selects no day, such as 30 February.
     [[nodiscard]] static int parse(const char *text, cron &out, const char *&why);
 
-    // Whether a time-of-day field has a `*` or a step without an end, or lists all values.
+    // True if the second, minute or hour field has a `*` or a step without an end, or lists all values.
     [[nodiscard]] bool is_repeating() const { return is_repeating_; }
 
     // The first selected time from `from` to `until`, both included, or `none`.
     [[nodiscard]] std::int64_t first(std::int64_t from, std::int64_t until) const;
 
-    // How many selected times there are with after < time <= until.
+    // The number of selected times with after < time <= until.
     [[nodiscard]] std::uint64_t count(std::int64_t after, std::int64_t until) const;
 
   private:

@@ -1,4 +1,4 @@
-// The functions of calendar.h: arguments are checked here, and no exception leaves.
+// The functions of calendar.h. They check their arguments, and let no exception out.
 #include <tickwheel/calendar.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ int make(tw_calendar *&made, const char *cron, const char *zone, const char **wh
     return 0;
 }
 
-// The part of a stretch of time that due times can lie in; empty if they cannot.
+// The part of a stretch of time that lies between 1970 and 2200, and so may contain due times.
 struct stretch {
     std::int64_t after, until;
     stretch(std::int64_t after_ns, std::int64_t until_ns)

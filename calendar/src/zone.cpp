@@ -1,4 +1,5 @@
-// See zone.hpp. Files may be damaged, or written by an attacker: each number in one is checked before use.
+// See zone.hpp. A file may be damaged, or written by an attacker, so this code checks each of its numbers
+// before use.
 #include "zone.hpp"
 
 #include <fcntl.h>
@@ -18,10 +19,10 @@ namespace {
 
 using file_bytes = std::span<const unsigned char>;
 
-constexpr std::size_t file_max = std::size_t{256} << 10;  // the largest in use are of 4 KiB
+constexpr std::size_t file_max = std::size_t{256} << 10;  // the largest files in use have 4 KiB
 
-// Years that a rule is worked out for. They begin early enough for the furthest local time to be right in
-// 1970.
+// The years for which `follow` computes the changes of a rule. They begin early enough for the furthest local
+// time to be right in 1970.
 constexpr int first_year = 1968;
 constexpr int last_year = 2201;
 
@@ -43,9 +44,10 @@ std::int64_t signed_64(const unsigned char *at) {
 constexpr std::size_t header_size = 44;
 constexpr std::size_t type_size = 6;  // offset, is summer time, index of the abbreviation
 
-// A file has one part, with times of 4 bytes; or two that say the same, the second with times of 8 bytes, and
-// then a rule. A part is a header, which counts what follows: the times of changes, an index into the types
-// for each, the types, and things that are of no use here.
+// A file of version 1 has one part, with times of 4 bytes. A later one has a second part with the same
+// content and times of 8 bytes, and then a rule. A part begins with a header of counts. After that come the
+// times of the changes, for each change an index into the types, the types, and fields that are of no use
+// here.
 struct part {
     unsigned char version;
     std::uint64_t utc_flags, standard_flags, leap_seconds, times, types, name_bytes;
@@ -67,7 +69,7 @@ struct part {
     }
 };
 
-// Returns whether there is a part that is as long as its header says.
+// Returns true and stores the part if the file begins with one that is as long as its header says.
 bool read_part(file_bytes file, std::size_t time_size, part &out) {
     if (file.size() < header_size || std::memcmp(file.data(), "TZif", 4) != 0)
         return false;
@@ -106,7 +108,7 @@ zone_change part::change(std::size_t i) const {
     return {time_size == 8 ? signed_64(time) : signed_32(time), offset(type_of(i))};
 }
 
-// What a file says.
+// The useful content of a file.
 struct contents {
     part list;
     std::string_view rule;  // empty: none
@@ -137,8 +139,8 @@ bool is_letter_or_digit(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 }
 
-// A path of one or more words that begin with a letter or digit. No zone has a dot in its name, so that there
-// is no way out of the folder.
+// True for a path of one or more words that begin with a letter or digit. No zone has a dot in its name, so
+// no valid name leads out of the folder.
 bool is_name(std::string_view name) {
     if (name.empty() || name.size() > zone::name_max || name.back() == '/')
         return false;
@@ -151,7 +153,8 @@ bool is_name(std::string_view name) {
     return true;
 }
 
-// Says which errors are passed on: not those that mean that there is no such file.
+// Passes on the errors that mean that the system cannot read any file now. The others mean that there is no
+// such zone.
 int error_of_system(int error) {
     return error == EMFILE || error == ENFILE || error == EIO || error == ENOMEM ? -error : -EINVAL;
 }
@@ -168,8 +171,8 @@ struct open_file {
     }
 };
 
-// Reads a regular file that is not too large. Returns 0, -ENOENT if there is none, or what zone::load
-// returns.
+// Reads a regular file that is not too large. Returns 0, -ENOENT if there is no such file, or another error
+// of zone::load.
 int read_file(const std::string &path, std::vector<unsigned char> &bytes) {
     const open_file file(path.c_str());
     struct stat status {};
@@ -249,7 +252,7 @@ int zone::parse(file_bytes file, zone &out) {
     return 0;
 }
 
-// Adds a change that comes after all others, or at the same time as the last, which it replaces then.
+// Adds a change that comes after all others, or at the same time as the last one, which it then replaces.
 void zone::add(const zone_change &next) {
     if (changes_.back().at == next.at)
         changes_.pop_back();
@@ -258,7 +261,7 @@ void zone::add(const zone_change &next) {
         changes_.push_back({next.at, std::max(former.reached, next.at + former.offset), next.offset});
 }
 
-// Adds the changes that a rule makes after the last one of the list.
+// Adds the changes that a rule makes after `last_listed`, the last change that the file lists.
 void zone::follow(const zone_rule &rule, std::int64_t last_listed) {
     const std::int64_t begin = std::max(last_listed, new_year(first_year));
     if (!rule.has_summer() || begin >= new_year(last_year)) {
@@ -270,8 +273,8 @@ void zone::follow(const zone_rule &rule, std::int64_t last_listed) {
         const auto both = rule.changes_in(year);
         changes.insert(changes.end(), both.begin(), both.end());
     }
-    // Where summer time lasts all year, it ends in one year as it begins in the next: then what is later in
-    // this list is what counts.
+    // Where summer time lasts all year, its end in one year and its start in the next are at the same time.
+    // Of two changes at the same time, the one that is later in this list counts, so the sort must be stable.
     std::stable_sort(changes.begin(), changes.end(),
                      [](const zone_change &a, const zone_change &b) { return a.at < b.at; });
     auto next = std::upper_bound(changes.begin(), changes.end(), begin,

@@ -1,20 +1,20 @@
-// Time zones: how far the local clock is ahead of UTC, and when it is set. Read from the tz database of the
-// system, files in the format TZif (RFC 9636).
+// Time zones: how far the local clock is ahead of UTC, and when the local clock is set. The data comes from
+// the system's tz database, files in the format TZif (RFC 9636).
 //
-// All times are in seconds. `utc` counts from 1970 in UTC. `local` is what the local clock shows, as the
-// number of seconds since 1970 if it were a clock of UTC. Zones are right from 1970 to 2200.
+// All times are in seconds. `utc` counts from 1970 in UTC. `local` is a time that the local clock shows,
+// counted as if that clock were one of UTC. Zones are right from 1970 to 2200.
 //
-// When the local clock is set forward some local times never come (a gap); when it is set back some come
-// twice. Both cases ask the same of a zone: how far has the local clock come? The furthest
-// local time is the latest that it has shown so far. It stands still while the clock shows times for the
-// second time, and in a gap it jumps.
+// When the local clock is set forward, it skips some local times (a gap); when the clock is set back, it
+// shows some local times twice. For both cases a zone knows the furthest local time: the latest local time
+// that the clock has shown so far. The furthest local time stands still while the clock shows times for the
+// second time, and jumps over a gap.
 //
 //     Z1  changes_[0].at == the_beginning, and changes_[i].at rises with i
 //     Z2  offsets of neighbours differ
 //     Z3  for i > 0, changes_[i].reached == max over j < i of changes_[j + 1].at + changes_[j].offset:
 //         one second after the furthest local time before changes_[i]
 //
-// Threads: const functions can be called from any.
+// Threads: any thread may call const functions.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@
 
 namespace tickwheel::calendar {
 
-// A stretch of time in which the local clock is not set: begin <= utc < end.
+// A stretch of time, begin <= utc < end, in which the offset does not change.
 struct zone_span {
     std::int64_t begin;
     std::int64_t end;
@@ -37,7 +37,8 @@ struct zone_span {
 
 class zone {
   public:
-    // Times before and after all others, far enough from the ends of the type to be added to.
+    // Times before and after all others. They are far enough from the limits of the type for sums and
+    // differences not to overflow.
     static constexpr std::int64_t the_beginning = std::numeric_limits<std::int64_t>::min() / 4;
     static constexpr std::int64_t the_end = std::numeric_limits<std::int64_t>::max() / 4;
 
@@ -47,25 +48,25 @@ class zone {
     zone();
 
     // Loads a zone by its name in the database, "Europe/Berlin", from the folder that $TZDIR names, or else
-    // from the usual folders. "UTC" and "Etc/UTC" need no database. Returns 0, or an error and leaves `out`
-    // alone.
-    //   -EINVAL  the name is malformed, there is no such zone, its file is damaged, or it counts leap seconds
-    //            as the files in right/ do
-    //   others   the system cannot read files just now: -EMFILE, -ENFILE, -EIO, -ENOMEM
+    // from the usual folders. "UTC" and "Etc/UTC" need no database. Returns 0; or an error, and leaves `out`
+    // unchanged.
+    //   -EINVAL  the name is malformed, there is no such zone, its file is damaged, or the file counts leap
+    //            seconds, as the files in right/ do
+    //   others   the system cannot read the file now: -EMFILE, -ENFILE, -EIO, -ENOMEM
     // Throws std::bad_alloc.
     [[nodiscard]] static int load(const char *name, zone &out);
 
-    // Reads the bytes of a file. Returns 0 or -EINVAL.
+    // Makes a zone from the bytes of its file. Returns 0; or -EINVAL, and leaves `out` unchanged.
     [[nodiscard]] static int parse(std::span<const unsigned char> file, zone &out);
 
-    // The span that a time lies in.
+    // The span that contains the time `utc`.
     [[nodiscard]] zone_span at(std::int64_t utc) const;
 
-    // The furthest local time at a time.
+    // The furthest local time at the time `utc`.
     [[nodiscard]] std::int64_t furthest(std::int64_t utc) const;
 
-    // When the furthest local time reaches or passes this one: its only or first occurrence; if it lies in a
-    // gap, the first instant after the gap.
+    // The time at which the furthest local time reaches or passes `local`: when the clock shows `local` for
+    // the first time; if `local` lies in a gap, the first instant after the gap.
     [[nodiscard]] std::int64_t reaches(std::int64_t local) const;
 
   private:

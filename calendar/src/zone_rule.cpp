@@ -12,8 +12,8 @@ namespace chrono = std::chrono;
 constexpr std::int32_t minute = 60;
 constexpr std::int32_t hour = 60 * minute;
 
-// Takes what it knows from the front of a text. Each function returns whether it was there; if not, the rest
-// of the text is of no use.
+// Reads a rule from left to right. Each function removes its element from the front of the text, and returns
+// false if the text does not begin with one; after that, except for `take`, the reader is of no more use.
 class reader {
   public:
     explicit reader(std::string_view text) : rest_(text) {}
@@ -66,7 +66,7 @@ class reader {
         return true;
     }
 
-    // How far local time is ahead of UTC. The text has the opposite sign: what local time lacks.
+    // How far local time is ahead of UTC, in seconds. The text has the opposite sign.
     bool offset(std::int32_t &out) {
         if (!time(24, out))
             return false;
@@ -119,7 +119,7 @@ chrono::sys_days day_of(const zone_rule::moment &when, chrono::year year) {
     return month / weekday[static_cast<unsigned>(when.week)];
 }
 
-// In UTC, if the local clock is `offset` ahead until then.
+// The UTC time of a moment of a year, if the local clock is `offset` ahead of UTC until then.
 std::int64_t second_of(const zone_rule::moment &when, int year, std::int32_t offset) {
     return chrono::seconds(day_of(when, chrono::year(year)).time_since_epoch()).count() + when.time - offset;
 }
@@ -133,7 +133,7 @@ bool zone_rule::parse(std::string_view text, zone_rule &rule) {
         return false;
     if (!in.is_at_end()) {
         parsed.has_summer_ = true;
-        parsed.summer_ = parsed.standard_ + hour;  // if it does not say otherwise
+        parsed.summer_ = parsed.standard_ + hour;  // unless the rule gives another offset
         if (!in.name() || (!in.is_before(',') && !in.offset(parsed.summer_)) || !in.moment(parsed.begin_) ||
             !in.moment(parsed.end_) || !in.is_at_end())
             return false;

@@ -1,5 +1,5 @@
-// calendar/src/cron.hpp and calendar.hpp: which expressions there are, and when they are due, also when the
-// local clock is set.
+// Tests cron.hpp and calendar.hpp of calendar/src: which expressions are valid, and when they are due, also
+// when the local clock is set.
 #include "calendar/src/cron.hpp"
 
 #include <array>
@@ -102,7 +102,7 @@ TEST(cron_either_of_two_restricted_days) {
     assert_due("0 0 20 * fri", nullptr, now, {date(2024, 2, 16), date(2024, 2, 20), date(2024, 2, 23)});
     assert_due("0 0 L * fri", nullptr, date(2024, 2, 24), {date(2024, 2, 29), date(2024, 3, 1)});
     assert_due("0 0 30 2 mon", nullptr, now, {date(2024, 2, 19), date(2024, 2, 26), date(2025, 2, 3)});
-    // A field with a `*` is not restricted: then both select.
+    // A field with a `*` does not restrict the days: then both fields must select the day.
     assert_due("0 0 */12 * fri", nullptr, now, {date(2024, 3, 1), date(2024, 9, 13), date(2024, 10, 25)});
 }
 
@@ -149,7 +149,7 @@ TEST(cron_length_is_limited) {
     assert_int_equal(cron::parse(std::string(1 << 20, '*').c_str(), it, why), -EINVAL);
 }
 
-// Whatever bytes come, they are taken or refused.
+// The parser accepts or refuses any bytes, and does nothing else.
 TEST(cron_odd_bytes_do_no_harm) {
     constexpr char usual[] = "0123456789*/,-?L@ \tjanmondaily\xff\x01";
     std::uint64_t seed = seed_of_run();
@@ -199,10 +199,10 @@ TEST(cron_times_end_with_the_year_2200) {
     assert_int_equal(leap_day.next(date(2196, 3, 1) * second_ns), TW_NO_DEADLINE);
 }
 
-// Each step takes microseconds, however far it is. A walk by seconds or days would take minutes.
+// Each call takes microseconds, however distant the due time is. A walk by seconds or days would take
+// minutes.
 TEST(cron_far_times_are_found_at_once) {
-    const calendar it =
-        parse("0 0 */28 2 mon");  // only 29 February, if that is a Monday, and such 1 February
+    const calendar it = parse("0 0 */28 2 mon");  // 1 and 29 February, if they are Mondays
     for (int i = 0; i < 10000; ++i)
         assert_int_equal(next(it, date(2024, 2, 2)), date(2027, 2, 1));
     const calendar leap_day = parse("0 0 29/28 2 */6,1");  // on a Saturday, Sunday or Monday
@@ -231,7 +231,7 @@ TEST_IF(has_zones(), cron_a_fixed_time_in_a_gap_comes_at_its_end) {
     assert_due("30 2 * * *", "Europe/Berlin", set - 86400,
                {date(2024, 3, 30, 1, 30), set, date(2024, 4, 1, 0, 30)});
     assert_due("10,50 2 * * *", "Europe/Berlin", set - 3600, {set, date(2024, 4, 1, 0, 10)});
-    // One that is selected at the end of the gap itself counts as one with it.
+    // If the end of the gap is itself a selected time, there is still only one due time.
     assert_due("0,30 2,3 * * *", "Europe/Berlin", set - 3600, {set, set + 1800, date(2024, 4, 1, 0)});
     assert_due("30 2 31 3 *", "Europe/Berlin", set - 86400, {set, date(2025, 3, 31, 0, 30)});
 }
@@ -271,9 +271,9 @@ TEST_IF(has_zones(), cron_a_repeating_time_goes_on) {
                {autumn - 3600, autumn - 1800, autumn, autumn + 1800, date(2024, 10, 28, 1)});
 }
 
-// --- the same by walking through all seconds ---
+// --- compared with a walk through all seconds ---
 
-// An expression, and what it selects, made together.
+// The text of a field, and the values that it selects.
 struct made_field {
     std::string text;
     std::array<bool, 64> values{};
@@ -368,7 +368,7 @@ struct made_expression {
     }
 };
 
-// By the words of calendar.hpp.
+// The due times according to the comment at the top of calendar.hpp.
 std::vector<std::int64_t> walk(const made_expression &it, const zone &in, std::int64_t begin,
                                std::int64_t end) {
     std::vector<std::int64_t> due;

@@ -1,4 +1,4 @@
-/* tickwheel/calendar.h from C: due times, their limits, and arguments that are refused. */
+/* Tests tickwheel/calendar.h from C: due times, their limits, and arguments that are refused. */
 #include <tickwheel/calendar.h>
 
 #include "support/test.h"

@@ -1,4 +1,4 @@
-// Calendars where the system refuses memory or files: an error, and nothing has changed.
+// Making calendars while the system refuses memory or files: the call fails and changes nothing.
 #include <sys/resource.h>
 
 #include <string_view>
@@ -16,7 +16,7 @@ int make(tw_calendar *&made, const char *zone, const char *&why) {
     return tw_calendar_new(&made, "30 9 * * mon-fri", zone, &why);
 }
 
-// A sort does without the memory that it asks for.
+// If the memory for std::stable_sort is refused, it sorts without, so the call may also succeed.
 void assert_made_or_not(const char *zone) {
     tw_calendar *made = nullptr;
     const char *why = nullptr;

@@ -1,5 +1,5 @@
-/* Timers that follow a calendar (P1): never early, through both changes of daylight saving, and whatever the
- * wall clock is set to. On virtual time, and in real time on the system's wall clock. */
+/* Timers that follow a calendar (P1) are never early: through both changes of daylight saving, and whatever
+ * time the wall clock is set to. On virtual time, and in real time on the system's wall clock. */
 #include <tickwheel/calendar.h>
 #include <tickwheel/keyed.h>
 
@@ -13,7 +13,7 @@
 
 enum { FIRES_MAX = 64 };
 
-/* A task, as programs write them: its argument has the calendar. */
+/* The argument of a task, which contains the calendar, as in programs. */
 struct report {
     struct tw_runtime *rt;
     struct tw_timers *timers;
@@ -78,7 +78,7 @@ static void end(struct report *report) {
     tw_calendar_free(report->calendar);
 }
 
-/* The fires were due at these times, and came then. */
+/* Asserts that the fires were due at these times, and came at them. */
 static void assert_fired(const struct report *report, unsigned count, const int64_t *due) {
     assert_int_equal(report->fires, count);
     for (unsigned i = 0; i < count; ++i) {
@@ -87,7 +87,7 @@ static void assert_fired(const struct report *report, unsigned count, const int6
     }
 }
 
-/* At half past two in Berlin, for three nights. */
+/* Asserts the fires of "30 2 * * *" in Berlin in three nights. */
 static void assert_nights(int64_t begin, const int64_t *due) {
     struct report report;
     begin_at(&report, begin, "30 2 * * *", "Europe/Berlin", next_from_now);
@@ -152,7 +152,7 @@ TEST(set_forward_each_missed_time_fires_if_next_counts_from_the_due_time) {
     end(&report);
 }
 
-/* As a machine without a clock of its own does when it hears of the time. */
+/* As on a machine without a battery for its clock, when it gets the time from the network. */
 TEST(set_forward_by_decades) {
     struct report report;
     begin_at(&report, 0, "* * * * * *", NULL, next_from_now);
@@ -185,7 +185,7 @@ TEST(set_back_what_has_fired_is_not_due_again) {
     }
 }
 
-/* The present is before the due time then, which `next` must not take for a time to come. */
+/* After that, the present is before the due time that has fired, and `next` must not return it again. */
 TEST(set_back_by_its_own_callback) {
     const int64_t nine = date(2024, 7, 1, 9, 0);
     struct report report;
@@ -214,7 +214,7 @@ TEST(set_back_from_a_clock_far_ahead_the_timer_is_started_again) {
     end(&report);
 }
 
-/* --- what else a runtime can be --- */
+/* --- other runtimes --- */
 
 TEST(the_last_due_time_ends_the_timer) {
     const int64_t due[] = {date(2200, 1, 1, 0, 0)};

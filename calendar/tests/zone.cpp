@@ -1,4 +1,5 @@
-// calendar/src/zone.hpp and zone_rule.hpp: what zones say, and what is refused.
+// Tests zone.hpp and zone_rule.hpp of calendar/src: the offsets of zones, and the files and names that are
+// refused.
 #include "calendar/src/zone.hpp"
 
 #include <fcntl.h>
@@ -157,7 +158,7 @@ TEST(zone_damaged_files_are_refused) {
 
     bytes file = usual_file().written();
     zone it;
-    file[file.size() - usual_file().rule.size() - 2 - 4 - 1] = 4;  // beyond the four bytes of abbreviations
+    file[file.size() - usual_file().rule.size() - 2 - 4 - 1] = 4;  // after the four bytes of abbreviations
     assert_int_equal(zone::parse(file, it), -EINVAL);
 }
 
@@ -170,7 +171,7 @@ TEST(zone_every_file_that_is_cut_off_is_refused) {
     }
 }
 
-// What must hold of every zone, whatever its file says.
+// Asserts the properties that every zone must have, whatever its file says.
 void assert_sound(const zone &it, std::uint64_t *seed) {
     for (int i = 0; i < 20; ++i) {
         const auto utc = static_cast<std::int64_t>(random_below(seed, end_of_2200));
@@ -299,7 +300,7 @@ TEST(zone_what_is_no_zone_file_is_refused) {
     assert_int_equal(rmdir(folder), 0);
 }
 
-// A zone whose clock skips two to three o'clock on each first of March.
+// In this zone the clock skips the hour from two to three on every first of March.
 TEST(zone_where_a_repeating_time_never_comes) {
     char folder[] = "/tmp/tickwheel-zones-XXXXXX";
     assert_non_null(mkdtemp(folder));
@@ -393,7 +394,7 @@ TEST_IF(has_zones(), zone_a_time_that_comes_twice_is_reached_once) {
 
 // --- compared with the C library ---
 
-// A time in each week until 2200, and those around each change.
+// Compares the offsets at one time in each week until 2200, and at the times around each change.
 void assert_offsets_are_those_of_the_system(const std::string &name, std::uint64_t *seed) {
     constexpr std::int64_t week = std::int64_t{7} * 86400;
     const zone tested = load(name.c_str());
@@ -426,8 +427,8 @@ std::vector<std::string> names_of_zones() {
     return names;
 }
 
-// All zones with TW_NIGHTLY=1, and otherwise some; and some in the short form, in which most changes follow
-// from the rule at the end of a file, if there is zic to write them.
+// Tests all zones with TW_NIGHTLY=1, and otherwise some. If there is a zic, also tests some zones in files of
+// its short form, in which most changes follow from the rule at the end.
 TEST_IF(has_zones(), zone_offsets_are_those_of_the_system) {
     std::uint64_t seed = seed_of_run();
     print_message("seed %llu\n", static_cast<unsigned long long>(seed));

@@ -1,14 +1,14 @@
 #!/bin/sh
-# Durable jobs beside what others use for them: graphile-worker, pg-boss, and a loop that polls a table each second. All
-# run on one PostgreSQL server of their own, in turn (A B C A B C ...), each in an empty database.
+# Durable jobs compared with graphile-worker, pg-boss, and a loop that polls a table every second. All run on one
+# PostgreSQL server, which this script starts, in turn (A B C A B C ...), each in an empty database.
 #   usage: run.sh [--rounds R] [--json FILE] [--seconds S] [--jobs N] [--impl NAME[,NAME]] [--tuned-only]
 #     --rounds      3
-#     --seconds     lateness: for so long 1,000 jobs a second are put, due 10 s later (20)
-#     --jobs        throughput: so many are put and run (20000)
+#     --seconds     lateness: for how long to put 1,000 jobs a second, due 10 s later (20)
+#     --jobs        throughput: how many jobs to put and run (20000)
 #     --impl        of tickwheel graphile pgboss polling
-#     --tuned-only  without the default settings of the frameworks, which run in the first round alone
-# Ours is the program that TICKWHEEL_DURABLE_BENCH names, or that of ./dev bench. The peers need npm, and are installed
-# in build/bench-peers.
+#     --tuned-only  without the default settings of the frameworks, which otherwise run in the first round alone
+# Tickwheel's program is the one that TICKWHEEL_DURABLE_BENCH names, or that of ./dev bench. The peers need npm; this
+# script installs them in build/bench-peers.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -48,12 +48,12 @@ while [ $# -gt 0 ]; do
     shift 2
 done
 
-# Succeeds if a node is new enough for the frameworks.
+# is_new NODE: succeeds if this node is new enough for the frameworks.
 is_new() {
     "$1" -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 22 || (a == 22 && b >= 18) ? 0 : 1)'
 }
 
-# Sets `node`. That of a distribution may be too old; npm has one.
+# Installs the peers, and sets `node`. The node of a distribution may be too old, so npm then installs another.
 install_peers() {
     command -v npm >/dev/null || die "npm is not installed"
     without=''
@@ -77,13 +77,13 @@ install_peers() {
     die "the frameworks need node 22.18 or newer"
 }
 
-# An empty database for each run, and nothing of the last one still to be written.
+# Makes an empty database for a run. The checkpoint writes what the last run has left in memory.
 fresh_database() {
     psql -q "$server" -c 'set client_min_messages = warning' -c 'drop database if exists bench with (force)' \
         -c 'create database bench' -c checkpoint
 }
 
-# measure COMMAND...: runs it on an empty database, and keeps the line that it prints.
+# measure COMMAND...: runs the command on an empty database, and keeps the line that the command prints.
 measure() {
     fresh_database
     line=$("$@") || die "this failed, see above: $*"
@@ -101,7 +101,7 @@ run_peer() {
     esac
 }
 
-# run_ours WORKLOAD: our own program joins in here. It takes the same arguments, and prints the same line.
+# run_ours WORKLOAD: runs Tickwheel's program, which takes the same arguments as the peers, and prints the same line.
 run_ours() {
     if [ ! -x "$ours" ]; then
         return
@@ -144,7 +144,7 @@ install_peers
 folder=$(mktemp -d)
 trap clean_up EXIT
 trap 'exit 1' HUP INT TERM
-chmod 711 "$folder" # the server's user has to reach what is in it
+chmod 711 "$folder" # so that the server's user can reach the files in it
 lines=$folder/lines
 : >"$lines"
 "$postgres" init "$folder/pg"

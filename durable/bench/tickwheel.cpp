@@ -46,7 +46,7 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-// The library as the peers see one.
+// The library, with the interface of the peers in peers/measure.mjs.
 class peer {
   public:
     explicit peer(const options &all) : options_(all) {
@@ -67,7 +67,7 @@ class peer {
 
     void start() { check(tw_durable_register(jobs_, "job", on_fire, this, nullptr)); }
 
-    // One put of many jobs, that are due at these times, or at once.
+    // Puts `count` jobs in one call: due at these times, or at once if `due` is empty.
     void put(const std::vector<std::int64_t> &due, std::size_t count) {
         std::vector<std::string> keys(count);
         std::vector<tw_durable_job> all(count);
@@ -117,7 +117,7 @@ void print_head(const options &all) {
         TW_VERSION_MAJOR, TW_VERSION_MINOR, TW_VERSION_PATCH, all.workload);
 }
 
-// A batch every 100 ms. The jobs of a batch come due evenly over 100 ms.
+// Puts a batch every 100 ms. The jobs of a batch come due evenly over 100 ms.
 double put_at_pace(peer &one, const options &all) {
     const auto size = static_cast<std::size_t>(all.rate / 10);
     const std::int64_t begin = wall_now();
@@ -136,7 +136,7 @@ double put_at_pace(peer &one, const options &all) {
     return static_cast<double>(slowest) / 1e6;
 }
 
-// What has not run by then counts as late until then, as it does for the peers.
+// A job that has not run when `patience` ends counts with a lateness of `patience`.
 void lateness(const options &all) {
     peer it(all);
     one.start();
@@ -162,7 +162,7 @@ void put_all(peer &one, const options &all) {
         one.put({}, std::min(batch, jobs - i));
 }
 
-// Returns how many are done when all are, or patience has ended.
+// Waits until all jobs are done, or patience has ended. Returns how many are done.
 std::size_t run_all(peer &one, const options &all) {
     const auto begin = std::chrono::steady_clock::now();
     const auto jobs = static_cast<std::size_t>(all.jobs);
@@ -204,7 +204,7 @@ void throughput(const options &all) {
                 static_cast<double>(done_overlapped) / overlapped);
 }
 
-// How many writes of a page the disk of an SQLite file takes in a second, one after the other; 0 for a
+// How many writes of a page, one after the other, the disk of a SQLite file makes in a second; 0 for a
 // server.
 double syncs_per_second(const char *address) {
     if (std::strncmp(address, "sqlite:", 7) != 0)
@@ -222,7 +222,8 @@ double syncs_per_second(const char *address) {
     return count / seconds_since(begin);
 }
 
-// What a put costs beside the write that makes it durable: one transaction each, and batched by 100.
+// How many puts a second a database takes, one in each transaction and 100 in each, compared with the writes
+// that its disk makes.
 void puts(const options &all) {
     peer it(all);
     const auto per_second = [&](std::size_t count, std::size_t batch) {

@@ -1,12 +1,13 @@
-/* Reminders that survive their process: customers who have not paid are reminded, by three processes that
- * share a database. Each second one of them is killed, as by kill -9, and started again.
+/* Reminders that survive their process: three processes that share a database remind customers who have not
+ * paid. Every second the first process kills one of them, as kill -9 does, and starts it again.
  *
  *     tickwheel_orders                      some ten seconds, with SQLite, in a temporary file
  *     tickwheel_orders postgresql://...     on a server
  *
- * A process that is killed leaves what it held to the others when its lease has ended. One that is killed
- * when its handler has done its work, but before the database knows, has the work done twice. So handlers
- * must not mind: `fire->attempt` tells them, and the token lets what they write to refuse a late one. */
+ * When the lease of a killed process has ended, the others take over its jobs. If the process was killed
+ * after its handler had done its work, but before the database had the answer, the work is done twice. So
+ * handlers must tolerate that: `fire->attempt` counts the tries, and by the token the systems that a handler
+ * writes to can refuse a late one. */
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -19,7 +20,7 @@
 
 enum { ORDERS = 80, PROCESSES = 3, LONGEST_S = 60 };
 
-/* What a process tells the first one of each reminder, through a pipe. */
+/* What a process writes to the pipe for each reminder; the first process reads it. */
 struct reminded {
     int order;
     int64_t late_ns;
@@ -52,7 +53,7 @@ static int serve(const char *address) {
         return 1;
     must(tw_durable_open(&jobs, rt, address, &options));
     must(tw_durable_register(jobs, "reminder", on_reminder, jobs, NULL));
-    while (read(STDIN_FILENO, &end, 1) > 0) /* until the first process has ended */
+    while (read(STDIN_FILENO, &end, 1) > 0) /* until the first process has closed its end of the pipe */
         ;
     tw_durable_close(jobs);
     tw_runtime_free(rt);
@@ -69,7 +70,7 @@ static pid_t start_process(const char *address) {
         return process;
     dup2(to_them[0], STDIN_FILENO);
     dup2(from_them[1], STDOUT_FILENO);
-    close(to_them[1]); /* so that the others see its end */
+    close(to_them[1]); /* so that only the first process keeps this end open */
     execl("/proc/self/exe", "tickwheel_orders", "serve", address, (char *)NULL);
     _exit(1);
 }
@@ -85,7 +86,7 @@ static void put_orders(struct tw_durable *jobs) {
     must(tw_durable_put_many(jobs, orders, ORDERS, TW_DURABLE_REPLACE)); /* on disk from here on */
 }
 
-/* Notes reminders for a second. */
+/* Counts the reminders that arrive within a second. */
 static void listen(int times[ORDERS], int64_t *latest_ns) {
     const time_t end = time(NULL) + 1;
     struct pollfd ready = {.fd = from_them[0], .events = POLLIN};
@@ -141,7 +142,7 @@ static int share(const char *address) {
         *victim = start_process(address);
     }
     listen(times, &latest_ns);
-    close(to_them[1]); /* they end by themselves */
+    close(to_them[1]); /* ends all processes */
     while (wait(NULL) > 0)
         ;
     tw_durable_close(jobs);

@@ -29,7 +29,7 @@ int agent_loop::start(const char *thread_name) {
         return -errno;
     sigset_t all, before;
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are for the program's threads
+    pthread_sigmask(SIG_SETMASK, &all, &before);  // the new thread must not receive the program's signals
     int error = 0;
     try {
         thread_ = std::thread([this] { run(); });

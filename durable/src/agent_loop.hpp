@@ -15,15 +15,15 @@ namespace tickwheel::durable {
 
 inline constexpr std::int64_t never = INT64_MAX;
 
-// Has work to do from time to time.
+// An object that has work to do from time to time.
 class agent {
   public:
-    // Does the work that is due at this local time. Returns the latest time at which the loop must call
-    // `step` again.
+    // Does the work that is due at this local time. Returns the time at which the loop must call `step` again
+    // at the latest, or `never`.
     virtual std::int64_t step(std::int64_t now) = 0;
 
-    // A descriptor that becomes readable when the agent wants an earlier call; -1: none. The loop reads it
-    // after each step.
+    // A descriptor that becomes readable when the agent wants an earlier call; -1: none. The loop calls this
+    // function after each step.
     virtual int descriptor() { return -1; }
 
   protected:
@@ -51,13 +51,14 @@ class agent_loop {
     agent_loop &operator=(const agent_loop &) = delete;
     ~agent_loop();
 
-    // 0, -EAGAIN or another system error.
+    // Returns 0, -EAGAIN or another system error.
     int start(const char *thread_name);
 
-    // Makes the loop call `step` soon. Any thread, also within `step`.
+    // Makes the loop call `step` soon. Any thread may call this, also within `step`.
     void ring();
 
-    // Returns when `step` is not running and will not be called again. Not within `step`.
+    // Returns when `step` is not running and the loop will not call it again. Must not be called within
+    // `step`.
     void stop();
 
   private:

@@ -1,4 +1,5 @@
-// A job that this process holds: a copy of the database's row, from the claim until the answer is settled.
+// A job that this process holds: a copy of the database's row, which lives from the claim until the
+// dispatcher has settled the answer.
 #pragma once
 
 #include <memory>
@@ -20,10 +21,11 @@ struct handling {
 };
 
 enum class stage {
-    waiting,     // on the wheel, until it is ready
+    waiting,     // on the wheel, until the job is ready
     ready,       // in the list of jobs to start
     confirming,  // the dispatcher is asking the database whether the job may start
-    aside,       // another transaction has locked the job, or the lease has ended: it is soon ready again
+    aside,       // another transaction has locked the job, or the lease has ended; the dispatcher soon makes
+                 // the job ready again
     queued,      // the database has started the job, which waits for a worker
     running      // a worker has called its handler
 };
@@ -38,7 +40,7 @@ struct claimed_job {
 
     std::string kind, key, payload, cron, zone;  // `job` points to these
     tw_durable_job job;
-    calendar dates;  // null without a cron expression, or if this machine cannot read it
+    calendar dates;  // null without a cron expression, or if this machine cannot make its calendar
     const char *why_no_dates = nullptr;
     std::int64_t ready_ns;
     std::uint32_t attempts;
@@ -47,7 +49,7 @@ struct claimed_job {
     const handling &by;
     claimed_jobs &home;
 
-    const bool is_started;  // the claim has started the job
+    const bool is_started;  // the claim has also started the job
 
     stage at = stage::waiting;
     bool is_forgotten = false;  // this process no longer holds the job; the next owner frees it (H2)
@@ -55,7 +57,7 @@ struct claimed_job {
     claimed_job *next = nullptr;  // in the queue of jobs that wait for a worker
 };
 
-// The outcome of a job, to be stored in the database.
+// The outcome of a fire, which the dispatcher must store in the database.
 struct answer {
     std::unique_ptr<claimed_job> job;
     tw_store_outcome_kind what;

@@ -11,13 +11,13 @@ namespace {
 
 constexpr std::int64_t no_epoch = -1;
 
-// Started jobs should not wait for a worker for longer than this while other processes could run them.
+// Started jobs should wait no longer than this for a worker, because other processes could run them.
 constexpr std::int64_t longest_queue_ns = 250 * TW_MILLISECOND;
 
 // A runner gives its worker back after this time, so that the user's pool can do other work.
 constexpr std::int64_t longest_turn_ns = 10 * TW_MILLISECOND;
 
-// The pause after a turn that did not run, because the pool was full or the runtime was stopped.
+// The pause after a runner's turn that did not run, because the pool was full or the runtime was stopped.
 constexpr std::int64_t until_next_try_ns = 10 * TW_MILLISECOND;
 
 }  // namespace
@@ -76,7 +76,8 @@ int claimed_jobs::start(tw_runtime *rt, std::function<void()> call_dispatcher) {
     return error != 0 ? error : tw_timers_new(&runs_, rt, &run_options);
 }
 
-// Jobs that wait for a worker go back to the database in their state, started.
+// Started jobs that still wait for a worker stay in `jobs_`. In the database they remain started until
+// membership::leave releases them.
 void claimed_jobs::end() {
     {
         const std::lock_guard hold(mutex_);
@@ -90,7 +91,8 @@ void claimed_jobs::end() {
 
 // --- on the wheel -------------------------------------------------------------------------
 
-// If there is no memory for a timer, the job counts as ready at once. The database then says that it is not.
+// If memory for a timer runs out, the job counts as ready at once. The database then answers that the job is
+// not ready, and `wait_again` arms the timer again.
 // REQUIRES: mutex held
 void claimed_jobs::arm(claimed_job &job) {
     job.at = stage::waiting;
@@ -159,7 +161,7 @@ int claimed_jobs::accept(std::vector<std::unique_ptr<claimed_job>> &&claimed,
 }
 
 // Returns null if a job already has this token: a database that lost its last changes gives tokens twice.
-// Throws std::bad_alloc, having added nothing.
+// If it throws std::bad_alloc, it has added nothing.
 // REQUIRES: mutex held
 claimed_job *claimed_jobs::add(std::unique_ptr<claimed_job> &&claimed) {
     claimed_job &job = *claimed;
@@ -175,9 +177,8 @@ claimed_job *claimed_jobs::add(std::unique_ptr<claimed_job> &&claimed) {
     return &job;
 }
 
-// Forgets the former job of this name. Otherwise a job that is put again and again before it is due, as for
-// debouncing, would fill the wheel with its former versions until their times.
-// REQUIRES: mutex held
+// Forgets the former job of this name. Otherwise a job that the user puts again and again before it is due,
+// as for debouncing, would fill the wheel with its former versions until they are due. REQUIRES: mutex held
 void claimed_jobs::note_newest(claimed_job &job) {
     const auto found = newest_.find(&job);
     if (found == newest_.end()) {
@@ -186,7 +187,7 @@ void claimed_jobs::note_newest(claimed_job &job) {
     }
     claimed_job &former = **found;
     if (former.token > job.token)
-        return;  // accepted late: this job is the former one
+        return;  // `accept` got the two in reverse order: this job is the former one
     auto place = newest_.extract(found);
     place.value() = &job;
     newest_.insert(std::move(place));
@@ -212,10 +213,10 @@ void claimed_jobs::arm_again() {
             if (job->at == stage::waiting && take_off(*job))
                 arm(*job);
     }
-    call_dispatcher_();  // for jobs that became ready because they got no timer
+    call_dispatcher_();  // for jobs that `arm` made ready because memory ran out
 }
 
-// Returns false if the job's time has come: on_time has been called or will be.
+// Returns false if the timer has fired: on_time was called or will be.
 // REQUIRES: mutex held
 bool claimed_jobs::take_off(claimed_job &job) { return tw_timer_cancel(wheel_, job.timer) == 1; }
 
@@ -289,9 +290,9 @@ bool claimed_jobs::has(const std::string &kind, const std::string &key, std::int
            std::any_of(taken_answers_.begin(), taken_answers_.end(), has_token);
 }
 
-// The free room, but at most as many jobs as the workers can start in time at the usual run time: other
-// processes may be idle.
-// REQUIRES: mutex held
+// The number of further jobs that this process may hold: the free part of `hold`, but no more jobs than the
+// workers can start in time, by the usual length of a run. The rest is for other processes, which may be
+// idle. REQUIRES: mutex held
 std::size_t claimed_jobs::room() const {
     const std::size_t taken = jobs_.size() + answers_.size() + taken_answers_.size() + reserved_;
     if (has_ended_ || taken >= settings_.hold)
@@ -303,7 +304,7 @@ std::size_t claimed_jobs::room() const {
     return std::min({settings_.hold - taken, in_time - started_, in_horizon - soon});
 }
 
-// How many handlers will at least have run within this time.
+// How many handlers can run within this time, by the usual length of a run, and two more for each worker.
 // REQUIRES: mutex held
 std::size_t claimed_jobs::runs_within(std::int64_t ns) const {
     const std::int64_t each = std::max<std::int64_t>(usual_run_ns_, TW_MICROSECOND) / settings_.threads + 1;
@@ -396,8 +397,8 @@ void claimed_jobs::line_up(claimed_job &job) {
     ++started_;
 }
 
-// Wakes a runner for each waiting job. Runners that are awake do not count: each may be busy for long.
-// REQUIRES: mutex held
+// Wakes a sleeping runner for each queued job. Runners that are awake do not count: each may be busy for
+// long. REQUIRES: mutex held
 void claimed_jobs::wake_runners(std::int64_t delay) {
     const claimed_job *for_this_one = queue_;
     for (runner &each : runners_) {
@@ -418,7 +419,7 @@ void claimed_jobs::wake(runner &sleeper, std::int64_t delay) {
         runner &mine = *static_cast<runner *>(arg);
         mine.home.run_some(mine);
     };
-    turn.drop = [](void *arg) {  // also called if the pool is full or the runtime stops
+    turn.drop = [](void *arg) {  // after the turn, and if there is none because the pool is full or stops
         runner &mine = *static_cast<runner *>(arg);
         mine.home.end_turn(mine);
     };
@@ -517,7 +518,7 @@ void claimed_jobs::finish_answers(const std::vector<tw_store_outcome> &outcomes)
         locked_answers_ += locked;
 }
 
-// Returns false if the member has lost its jobs meanwhile.
+// Moves the taken answers back into `answers_`. Drops them and returns false if the member has lost its jobs.
 // REQUIRES: mutex held
 bool claimed_jobs::put_back_answers(std::vector<answer>::iterator where) {
     const bool is_member = lease_.member().id != 0;

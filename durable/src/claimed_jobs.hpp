@@ -3,23 +3,23 @@
 //
 //     claim -> waiting -> ready -> confirming -> queued -> running -> answer -> settled
 //        |        ^---------------------'           ^
-//        '-- if the claim found it ready -----------'
+//        '-- if the claim has started the job ------'
 //
-// The membership and puts claim jobs. The dispatcher starts them and settles their answers; the wheel and
-// the workers do the rest. `jobs_` owns a job until its answer does. A job's stage changes only under the
-// mutex. No lock is held while handlers run.
+// The membership and puts claim jobs. The dispatcher starts them and settles their answers; the wheel makes
+// them ready, and the workers run them. `jobs_` owns a job until its answer does. A job's stage changes only
+// under the mutex. No lock is held while handlers run.
 //
 // H1  A job in `jobs_` is in one place: on the wheel if it is waiting, in `ready_` if it is ready, with the
 //     dispatcher if it is confirming, in `aside_` if it is aside, in `queue_` if it is queued, with a runner
 //     if it is running.
-// H2  A forgotten job is freed by its current owner (H1): by the function that forgets it if that could take
-//     it off the wheel, `ready_` or `aside_`, otherwise by the next function that dequeues it. A running job
-//     is never forgotten.
+// H2  A forgotten job is freed by its current owner (H1): by the function that forgets the job if it could
+//     take the job off the wheel, `ready_` or `aside_`, otherwise by the next function that dequeues the job.
+//     A running job is never forgotten.
 // H3  `newest_` has at most one job of each name. That job is in `jobs_`, and no job of the same name there
 //     has a higher token.
 // H4  If `queue_` is not empty and `has_ended_` is false, a runner is awake.
-// H5  `ready_` and `aside_` have room for all of `jobs_`, and `answers_` has room for all of `jobs_`,
-//     `answers_` and `taken_answers_`. So nothing that happens to a held job allocates.
+// H5  `ready_` and `aside_` have capacity for all of `jobs_`, and `answers_` has capacity for all of `jobs_`,
+//     `answers_` and `taken_answers_`. So moving a held job or its answer between them never allocates.
 // H6  The last `locked_answers_` of `answers_` belong to jobs that another transaction has locked.
 #pragma once
 
@@ -57,18 +57,21 @@ class claimed_jobs {
     claimed_jobs &operator=(const claimed_jobs &) = delete;
     ~claimed_jobs();
 
-    // Creates the timers and workers on the runtime. Calls `call_dispatcher`, without a lock, when there are
-    // jobs to start or answers to settle. 0 or an error of the runtime.
+    // Creates the timers and workers on the runtime. From then on this object calls `call_dispatcher`,
+    // without a lock, when there are jobs to start or answers to settle. Returns 0 or an error of the
+    // runtime.
     int start(tw_runtime *rt, std::function<void()> call_dispatcher);
 
-    // After `end` no job becomes ready and no handler is called; on return none is running.
+    // Returns when no handler is running. From then on no job becomes ready and no handler is called.
     void end();
 
     // --- for the membership ---
 
-    // Takes over jobs that were claimed for this member. Returns 0; -ESTALE if it took none, because the
-    // member or its epoch has changed: the membership finds the jobs in the database and releases them.
-    // -ENOMEM, or -EEXIST if a token came twice: it took only some.
+    // Takes over jobs that were claimed for this member. Returns 0, or an error:
+    //   -ESTALE  it took none, because the member or its epoch has changed: the membership finds the jobs in
+    //            the database and releases them
+    //   -ENOMEM  it took only some
+    //   -EEXIST  the same, because the database has given a token twice
     int accept(std::vector<std::unique_ptr<claimed_job>> &&claimed, const tw_store_member &whom) noexcept;
 
     // Room for jobs that are being claimed, until it goes out of scope.
@@ -85,8 +88,8 @@ class claimed_jobs {
         std::size_t size_;
     };
 
-    // Reserves room for as many jobs as may be claimed, but at most `most`. `leaves_half` takes at most half
-    // of the room: a put leaves the rest for jobs from others.
+    // Reserves the free room, but for at most `most` jobs. With `leaves_half` it reserves at most half of the
+    // room: a put leaves the rest for jobs that the membership claims.
     [[nodiscard]] reservation reserve(std::size_t most, bool leaves_half = false);
 
     // The tokens of started jobs, which run or wait for a worker.
@@ -95,7 +98,8 @@ class claimed_jobs {
     // True if the job is held, or its answer is not settled.
     bool has(const std::string &kind, const std::string &key, std::int64_t token) const;
 
-    // Forgets jobs that were claimed in earlier epochs, except these tokens and running jobs.
+    // Forgets jobs that were claimed in other epochs than this one, except those with these tokens and
+    // running jobs.
     void forget_others(const std::unordered_set<std::int64_t> &tokens, std::int64_t epoch);
     // Forgets all jobs except running ones, and all answers.
     void forget_all();
@@ -103,10 +107,10 @@ class claimed_jobs {
     // Arms the timers of all waiting jobs again, because the database's clock was set.
     void arm_again();
 
-    // A job that was removed or replaced must neither take up room until its time nor fire while it waits for
-    // a worker. Before the change, `token_of` returns the token of the held job with this name, or 0. After
-    // the change, `drop` forgets the job with that token unless it runs, but not a job that was put in
-    // between.
+    // A job that this process removes or replaces must not take up room until its due time, and must not fire
+    // if it waits for a worker. So the caller asks for the token of the held job with this name (0: none)
+    // before the change, and drops that token after it. `drop` forgets the job unless it runs. By the token,
+    // `drop` spares a job of the same name that was put in between.
     std::int64_t token_of(const char *kind, const char *key) const;
     void drop(std::int64_t token);
 
@@ -127,7 +131,7 @@ class claimed_jobs {
 
     // --- for the dispatcher ---
 
-    // Takes the answers to settle next. The dispatcher then calls `return_answers` if it settled none, or
+    // Takes the answers to settle next. The dispatcher then calls `return_answers` after an error, or
     // `finish_answers` with one outcome for each answer, in the same order. `finish_answers` drops all
     // answers except those of locked jobs, which it puts aside.
     const std::vector<answer> &take_answers();
@@ -135,16 +139,19 @@ class claimed_jobs {
     void return_answers();
     void finish_answers(const std::vector<tw_store_outcome> &outcomes);
 
-    // Puts aside confirming jobs that may not start yet, so that the next step does not take them again.
+    // Puts aside confirming jobs that may not start yet, so that `take_ready` does not take them again until
+    // `bring_back`.
     void put_aside(const std::vector<claimed_job *> &them);
 
-    // Makes the jobs and answers that were put aside ready to start and settle again.
+    // Makes the jobs that were put aside ready again, and lets `take_answers` take the answers that were.
     void bring_back();
     bool has_aside() const;
 
-    // How many answers were dropped because the member lost its jobs.
+    // The number of answers that were dropped because the member lost its jobs.
     std::uint64_t lost_answers() const;
 
+    // Moves up to `limit` ready jobs to `taken`; they are then confirming. For each of them the dispatcher
+    // calls one of the functions below, or `put_aside`.
     void take_ready(std::size_t limit, std::vector<claimed_job *> &taken);
     void run(claimed_job &job);
     void wait_again(claimed_job &job, std::int64_t ready_ns);
@@ -152,8 +159,8 @@ class claimed_jobs {
     void forget(claimed_job &job);
 
   private:
-    // Runs on one worker. A runner wakes to call the handlers of `queue_`, and sleeps when the queue is
-    // empty. So a thousand jobs wake each thread once, not a thousand times.
+    // A timer whose runs, on a worker, call the handlers of the jobs in `queue_` until the queue is empty. So
+    // a thousand jobs wake each worker once, not a thousand times.
     struct runner {
         claimed_jobs &home;
         bool is_awake = false, has_run = false;
@@ -208,12 +215,12 @@ class claimed_jobs {
     job_counters &counts_;
     std::function<void()> call_dispatcher_;
 
-    tw_workers *pool_ = nullptr;                    // our own; null: the user's, or none
-    tw_timers *wheel_ = nullptr, *runs_ = nullptr;  // of jobs, and of runners
+    tw_workers *pool_ = nullptr;  // null if the user passed workers, or with `single_thread`
+    tw_timers *wheel_ = nullptr, *runs_ = nullptr;  // timers of waiting jobs, and of runners that are awake
 
     mutable std::mutex mutex_;
     std::unordered_map<std::int64_t, std::unique_ptr<claimed_job>> jobs_;  // by token
-    std::unordered_set<claimed_job *, by_name, by_name> newest_;           // of each name
+    std::unordered_set<claimed_job *, by_name, by_name> newest_;           // see H3
     std::vector<claimed_job *> aside_;
     std::vector<claimed_job *> ready_;  // in the order in which they became ready
     std::vector<answer> answers_, taken_answers_;

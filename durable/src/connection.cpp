@@ -30,7 +30,8 @@ void connection::abandon() {
     raw_ = nullptr;
 }
 
-// -EROFS: after a failover the former primary is read-only, and the address leads to another server by now.
+// Notes an error, and closes the connection if it is of no more use. -EROFS: after a failover the former
+// primary is read-only, and the address now leads to another server.
 int connection::failed(int error) {
     if (error == -ESTALE || error == -ENOENT)
         return error;

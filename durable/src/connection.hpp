@@ -32,13 +32,13 @@ class connection {
     connection &operator=(const connection &) = delete;
     ~connection() { close(); }
 
-    // Opens the connection unless it is open. 0 or an error of durable.h, with a note of why.
+    // Opens the connection unless it is open. Returns 0 or an error of durable.h, and notes why.
     int open();
     void close();
     bool is_open() const { return raw_ != nullptr; }
 
     // Calls question(store, connection), and opens the connection first if it is closed. Notes errors, and
-    // closes the connection after an error that makes it useless.
+    // closes the connection after an error that makes the connection useless.
     template <class Ask> std::int64_t ask(const Ask &question) {
         return guarded([&]() -> std::int64_t {
             if (const int error = open(); error != 0)
@@ -48,7 +48,7 @@ class connection {
         });
     }
 
-    // In the child of a fork.
+    // Instead of `close`, in the child of a fork.
     void abandon();
 
   private:

@@ -1,10 +1,10 @@
 // This process's estimate of the database's clock, from its own steady clock and the readings that came with
 // answers.
 //
-// The database wrote an answer that says "it is t" after the question was sent at `asked`, and before the
-// answer arrived at `answered`, so the offset between the clocks lies in [t - answered, t - asked]. Each
-// answer narrows this interval; in between, the clocks drift apart. Users get its lower end, which is also
-// compared with deadlines: the true time is that or later.
+// This process sends a question at `asked` and receives the answer "it is t" at `answered`. The database read
+// its clock in between, so the offset between the clocks lies in [t - answered, t - asked]. Each answer
+// narrows this interval; between answers, the clocks drift apart. Users and deadlines get the lower end of
+// the interval: the true time is that or later.
 #pragma once
 
 #include <algorithm>
@@ -20,8 +20,8 @@ class database_clock {
         std::int64_t now;              // by the database's
     };
 
-    // Returns true if the database's clock or the local one was set, so that the reading contradicts the
-    // former ones. `add` then forgets those.
+    // Returns true if the reading contradicts the former ones, which means that one of the two clocks was
+    // set. `add` then forgets the former readings.
     bool add(const reading &latest) {
         const std::lock_guard hold(mutex_);
         const std::int64_t low = latest.now - latest.answered, high = latest.now - latest.asked;
@@ -44,7 +44,7 @@ class database_clock {
         return is_known_;
     }
 
-    // A lower bound of the database's time at this local time.
+    // A lower bound of the database's time at the local time `local`.
     std::int64_t at(std::int64_t local) const {
         const std::lock_guard hold(mutex_);
         return local + low_ - drift_until(local);

@@ -13,15 +13,15 @@ namespace {
 
 constexpr std::size_t batch = 512;
 
-// Rounds of starts and answers in one step.
+// The most rounds of starts and answers in one step.
 constexpr unsigned most_rounds = 16;
 
 // How soon the dispatcher asks again about jobs that another transaction has locked, and after how long it
-// reports them.
+// reports the lock.
 constexpr std::int64_t breath_if_locked_ns = 200 * TW_MILLISECOND, long_lock_ns = TW_SECOND;
 
-// If a question that finds no database takes this long, the dispatcher stops asking until the membership has
-// reached the database: otherwise every due job would wait for that long.
+// If a question takes this long and does not reach the database, the dispatcher asks no more until the
+// membership has reached the database: otherwise every due job would wait for that long.
 constexpr std::int64_t long_wait_ns = 250 * TW_MILLISECOND;
 
 }  // namespace
@@ -37,8 +37,8 @@ dispatcher::dispatcher(const database &to, const settings &all, const local_cloc
     outcomes_.reserve(claimed_jobs::most_answers);
 }
 
-// Starts go first, because those jobs are due. If this step asked nothing and the last question found no
-// database, the dispatcher tries to connect, so that it notices when the database is back.
+// Starts go first, because those jobs are due. If this step asked nothing and the last question could not
+// reach the database, the dispatcher tries to connect, so that it notices when the database is back.
 std::int64_t dispatcher::step(std::int64_t now) {
     has_asked_ = false;
     error_ = 0;
@@ -60,14 +60,13 @@ std::int64_t dispatcher::step(std::int64_t now) {
     watch_what_is_aside();
     if ((has_asked_ || !is_lost_) && troubles_.note(agent_name::dispatcher, error_))
         call_membership_();
-    if (is_at_rest || !has_asked_)  // if it did not ask, the membership is looking for the database
+    if (is_at_rest || !has_asked_)  // if the dispatcher did not ask, the membership is trying to connect
         pause_.reset();
     const std::int64_t again = has_moved ? now : is_at_rest ? never : clock_.now() + pause_.next();
     return std::min(again, bring_back_at_);
 }
 
-// The dispatcher soon asks again about jobs that wait for another transaction, and reports them if the wait
-// lasts.
+// Schedules the next question about jobs that wait for another transaction, and reports the lock if it lasts.
 void dispatcher::watch_what_is_aside() {
     const std::int64_t now = clock_.now();
     if (!jobs_.has_aside()) {
@@ -104,10 +103,10 @@ dispatcher::progress dispatcher::start_some() {
 }
 
 // One connection may break or go silent while the database is up, so the dispatcher repeats the question on a
-// new one. While the membership cannot reach the database either, the dispatcher asks about starts only, so
-// that no removed job fires if the database answers after all; and only as long as such attempts fail
-// quickly. -ESTALE is no trouble: the membership is just raising the epoch, or is about to find that others
-// have taken over.
+// new one. While the membership cannot reach the database either, the dispatcher asks only about starts, so
+// that no removed job fires if the database answers after all, and only as long as such attempts fail
+// quickly. -ESTALE is not worth a report: the membership is just raising the epoch, or is about to find that
+// other processes have taken over.
 template <class Ask> int dispatcher::ask(const Ask &question, if_away then) {
     if (is_away(then))
         return -ENOTCONN;
@@ -149,15 +148,15 @@ int dispatcher::ask_to_start(std::int64_t &now) {
     return error;
 }
 
-// If the database did not start a ready job, either the lease has ended (the membership renews it, or finds
-// that others took over), or another transaction has locked the job.
+// Puts aside ready jobs that the database did not start: the lease has ended, and the membership renews it or
+// finds that others took over; or another transaction has locked the job.
 void dispatcher::apply(std::int64_t now) {
     refused_.clear();
     for (std::size_t i = 0; i < taken_.size(); ++i) {
         const tw_store_start &answer = questions_[i];
         if (answer.started != 0)
             jobs_.run(*taken_[i]);
-        else if (answer.ready_ns == TW_STORE_NEVER)
+        else if (answer.ready_ns == TW_NO_DEADLINE)
             jobs_.forget(*taken_[i]);
         else if (answer.ready_ns > now)
             jobs_.wait_again(*taken_[i], answer.ready_ns);
@@ -167,8 +166,8 @@ void dispatcher::apply(std::int64_t now) {
     jobs_.put_aside(refused_);
 }
 
-// Returns false if the jobs have to wait for the database. They became ready by an estimate of the database's
-// clock, which may have been set back since.
+// Starts the taken jobs without the database. Returns false if they have to wait for the database. The jobs
+// became ready by an estimate of the database's clock, which may have been set back since.
 bool dispatcher::go_on_alone() {
     const tw_store_member member = lease_.member();
     const std::int64_t now = clock_.now();
@@ -227,8 +226,8 @@ std::int64_t dispatcher::first_ready() const {
     return first;
 }
 
-// The membership keeps running meanwhile: it reconnects, and keeps the lease. On virtual time only this
-// function runs.
+// The membership's thread keeps running meanwhile: it reconnects, and renews the lease. With `single_thread`
+// nothing else runs, so the function tries once.
 std::size_t dispatcher::settle_rest(std::int64_t timeout_ns) {
     is_closing_ = true;
     const std::int64_t until = clock_.now() + timeout_ns;

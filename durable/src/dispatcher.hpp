@@ -1,10 +1,11 @@
 // The dispatcher starts ready jobs and settles their answers.
 //
-// Before a start it asks the database whether the job was removed or replaced, whether its time has come by
-// the database's own clock, and whether the lease lasts. If a new connection cannot reach the
-// database either, the lease alone decides, unless `confirmed_only` is set. If the database answers with an
-// error, jobs wait. One call asks about, or settles, all jobs that have arrived since the previous call.
-// The dispatcher asks again later about jobs that another transaction has locked.
+// Before a start the dispatcher asks the database whether the job was removed or replaced, whether its time
+// has come by the database's clock, and whether the lease lasts. If the connection breaks, the dispatcher
+// opens a new one. If that cannot reach the database either, the lease alone decides, unless `confirmed_only`
+// is set. If the database answers with an error, jobs wait. One call asks about, or settles, all jobs that
+// have arrived since the previous call. The dispatcher asks again later about jobs that another transaction
+// has locked.
 //
 // The dispatcher has its own connection, so that a start does not wait for a claim. In PostgreSQL starts wait
 // for the disk, because a handler can outlive a crash of the server; answers never do (DURABLE.md, "Disk").
@@ -23,14 +24,15 @@ class dispatcher final : public agent {
                const lease &held_by, membership &books, claimed_jobs &jobs, troubles &found,
                job_counters &counts);
 
-    // The dispatcher calls this function when the membership has work: there is room again, a job that was
-    // settled is ready soon, or the membership must report a trouble to the user.
+    // Sets the function that the dispatcher calls when the membership has work: there is room again, a
+    // settled job is soon ready again, a resume is needed, or the membership must report an error to the
+    // user.
     void call_for_membership(std::function<void()> call) { call_membership_ = std::move(call); }
 
     std::int64_t step(std::int64_t now) override;
 
-    // Settles the last answers, after the last handler and the last `step`. Tries for this long; returns how
-    // many answers have not reached the database.
+    // Settles the last answers, after the last handler and the last `step`. Tries for `timeout_ns`. Returns
+    // the number of answers that have not reached the database.
     std::size_t settle_rest(std::int64_t timeout_ns);
 
     void abandon() { connection_.abandon(); }
@@ -39,7 +41,7 @@ class dispatcher final : public agent {
     enum class progress { none, some, stuck };
     progress start_some();
     progress settle_some();
-    // What a question does if the membership cannot reach the database and the dispatcher has no connection.
+    // What `ask` does if the membership cannot reach the database and the dispatcher has no connection.
     enum class if_away { give_up, ask_while_quick };
     bool is_away(if_away then) const {
         const bool may_ask = then == if_away::ask_while_quick && !has_waited_;
@@ -66,14 +68,14 @@ class dispatcher final : public agent {
 
     bool has_asked_ = false;   // in this step
     int error_ = 0;            // the last error of this step, even if a later question succeeded
-    bool is_lost_ = false;     // the last step that asked found no database
-    bool has_waited_ = false;  // the last question found no database, and took at least long_wait_ns
+    bool is_lost_ = false;     // the last step that asked could not reach the database
+    bool has_waited_ = false;  // the last question could not reach it, and took at least long_wait_ns
     std::int64_t bring_back_at_ = never, aside_since_ = never;  // for locked jobs
-    bool is_closing_ = false;  // the dispatcher itself looks for a database that is away
+    bool is_closing_ = false;  // `settle_rest` runs: ask even if the membership cannot reach the database
     growing_pause pause_;
 
-    // Used within one step. The constructor reserves their room, so that a lack of memory loses no job that
-    // was taken.
+    // Used within one step. The constructor reserves their capacity, so that a step cannot run out of memory
+    // after it has taken jobs.
     std::vector<claimed_job *> taken_, refused_;
     std::vector<tw_store_start> questions_;
     std::vector<tw_store_outcome> outcomes_;

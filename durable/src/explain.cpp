@@ -16,7 +16,7 @@ struct note {
 };
 thread_local note last;
 
-// Errors whose texts in the library do not fit a database.
+// Texts for errors whose texts in tw_explain do not fit a database; null for the others.
 const char *meaning_of(int error) {
     switch (error) {
     case -ENOTCONN:

@@ -1,5 +1,5 @@
-// Explains in words why a call failed. The failing code notes the reason for the calling thread;
-// tw_durable_explain returns it.
+// Explains in words why a call failed. The code that fails notes an error and its reason, one note per
+// thread; tw_durable_explain returns the reason.
 #pragma once
 
 #include <cstddef>
@@ -7,17 +7,18 @@
 
 namespace tickwheel::durable {
 
-// Copies as many whole characters of a text as fit with a zero byte.
+// Copies as many whole characters of a text as fit into `room` bytes with a final zero byte.
 void copy_text(char *to, std::size_t room, const char *text) noexcept;
 
-// Notes the reason, as far as it fits, and returns the error.
+// Notes an error and its reason, which may be cut, and returns the error.
 int refuse(int error, const char *why) noexcept;
 int refuse(int error, const std::string &why) noexcept;
 
-// The last note if it belongs to this error, otherwise the library's text for the error.
+// Returns the reason in this thread's note if the note is of this error, otherwise a general text for the
+// error.
 const char *explanation_of(int error);
 
-// A copy of the note of this error, for another thread to report.
+// The same, as a copy for another thread.
 std::string noted(int error);
 
 }  // namespace tickwheel::durable

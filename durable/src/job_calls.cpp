@@ -1,4 +1,5 @@
-// Puts, removals and queries: the functions of durable.h that concern jobs. They use only the put_queue.
+// Puts, removals and queries: the functions of durable.h that concern jobs. All of them ask the database by
+// the put_queue.
 #include <cerrno>
 #include <cstring>
 #include <forward_list>
@@ -33,7 +34,7 @@ struct checked_jobs {
     std::vector<tw_store_put> puts;
 };
 
-// The first due time of a job with a cron expression.
+// Fills in the first due time of a job with a cron expression.
 int schedule_first(tw_durable &durable, const calendar &dates, tw_durable_job &job) {
     const std::int64_t now =
         durable.its_clock.is_known() ? durable.its_clock.at(durable.clock.now()) : read_clock(durable);
@@ -41,7 +42,7 @@ int schedule_first(tw_durable &durable, const calendar &dates, tw_durable_job &j
         return static_cast<int>(now);
     job.due_ns = tw_calendar_next(dates.get(), now);
     job.absolute = 1;
-    return job.due_ns != TW_STORE_NEVER ? 0 : refuse(-EINVAL, "the cron expression is never due");
+    return job.due_ns != TW_NO_DEADLINE ? 0 : refuse(-EINVAL, "the cron expression is never due");
 }
 
 int check_all(tw_durable &durable, const tw_durable_job *jobs, std::size_t count, checked_jobs &all) {
@@ -112,7 +113,7 @@ struct readable_entry {
     std::forward_list<std::string> made;
 };
 
-// The user's visitor may end a walk with any value, which must not be taken for an error of the store.
+// The user's visitor may end a walk with any value, which the caller must not take for an error of the store.
 struct walk {
     tw_durable_visitor *each;
     void *arg;

@@ -1,4 +1,5 @@
-// The counters of one tw_durable. Each is exact; together they are from about the same moment.
+// The counters of one tw_durable. Each counter is exact, but a reader of several may see them at slightly
+// different moments.
 #pragma once
 
 #include <atomic>
@@ -11,8 +12,8 @@ using counter = std::atomic<std::uint64_t>;
 struct job_counters {
     counter claimed{0}, started{0}, unconfirmed{0};
     counter done{0}, again{0}, retried{0}, failed{0}, skipped{0};
-    counter taken_back{0};  // jobs lost before they started: removed, replaced, or the lease was lost
-    counter unmatched{0};   // answers without effect, for the same reasons
+    counter taken_back{0};  // held jobs lost before their start: removed, replaced, or the lease ended
+    counter unmatched{0};   // answers that the database ignored, for the same reasons
     counter connects{0}, errors{0}, lost_leases{0}, released{0};
     counter late_count{0};
     std::atomic<std::int64_t> late_sum_ns{0}, late_max_ns{0};

@@ -1,4 +1,5 @@
-// The name of a job as one text, as a key for tables: neither kind nor key contains a zero byte.
+// The name of a job as one text, to use as a key in tables. A zero byte separates kind and key, which contain
+// none.
 #pragma once
 
 #include <string>

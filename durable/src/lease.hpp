@@ -1,7 +1,7 @@
-// The lease of this process: until it ends, by the local clock, no other process can take the jobs held here.
+// The lease of this process by the local clock: until it ends, no other process can take the jobs held here.
 //
-// In the database the lease ends a fixed time after the renewal was carried out. Here that time counts
-// from before the renewal was sent, so the lease ends here first.
+// In the database the lease ends a fixed time after the database has carried out the renewal. Here the same
+// time counts from before this process sent the renewal, so the lease ends here first.
 #pragma once
 
 #include <cstdint>
@@ -47,14 +47,14 @@ class lease {
         return until_;
     }
 
-    // For how long no other process can take this member's jobs; 0: one may.
+    // For how long no other process can take the jobs of the member with this id; 0: another process can.
     std::int64_t remaining(std::int64_t id, std::int64_t now) const {
         const std::lock_guard hold(mutex_);
         return id == member_.id && until_ > now ? until_ - now : 0;
     }
 
   private:
-    // The two clocks may differ in speed.
+    // The two clocks may differ in speed, so the lease ends a thousandth early.
     std::int64_t end_if_asked(std::int64_t asked) const { return asked + length_ - length_ / 1000; }
 
     const std::int64_t length_;

@@ -14,13 +14,14 @@ namespace {
 
 constexpr std::size_t claim_batch = 1000, burial_batch = 1000;
 
-// The pause after a look that left ready jobs to others.
+// The pause after a look that has left ready jobs in the database.
 constexpr std::int64_t breath_ns = 10 * TW_MILLISECOND;
 
-// How long to wait for room. Forgetting jobs makes room without a notification.
+// The pause after a look for which there was no room. Forgotten jobs make room, too, without waking the
+// membership.
 constexpr std::int64_t breath_if_full_ns = 100 * TW_MILLISECOND;
 
-// How soon to resume again if another transaction had locked a row.
+// The pause after a resume that another transaction's lock has hindered.
 constexpr std::int64_t breath_if_locked_ns = TW_SECOND;
 
 constexpr std::int64_t poll_if_told_ns = 10 * TW_SECOND, poll_if_not_ns = 100 * TW_MILLISECOND;
@@ -55,14 +56,14 @@ int membership::handle(handling &&what) {
     return 0;
 }
 
-// By the local clock; now, if the database's clock is not known yet.
+// The local time at which a job to put is ready; now, if the database's clock is not known yet.
 std::int64_t membership::ready_at(const tw_durable_job &job) const {
     if (job.absolute == 0)
         return clock_.now() + std::min(job.due_ns, never - clock_.now());
     return database_.is_known() ? database_.when(job.due_ns) : clock_.now();
 }
 
-// Held jobs wait by the database's clock, so a reading of it is needed.
+// A held job waits by the database's clock. So as long as that is unknown, no put may hold its job.
 claimed_jobs::reservation membership::choose_to_hold(std::vector<tw_store_put> &puts) {
     const std::int64_t until = clock_.now() + settings_.horizon_ns;
     std::vector<tw_store_put *> chosen;
@@ -92,7 +93,7 @@ bool membership::note_puts(const std::vector<tw_store_put> &puts, const tw_store
     return true;
 }
 
-// 0, or an error if the database may hold jobs that are not known here.
+// Returns 0, or an error if the database may hold jobs that this process does not know.
 int membership::accept_puts(const std::vector<tw_store_put> &puts, const tw_store_member &whom,
                             bool &has_news) {
     std::vector<std::unique_ptr<claimed_job>> held;
@@ -146,7 +147,7 @@ std::int64_t membership::step(std::int64_t now) {
     }
     watch_lease(now);
     if (now < try_at_) {
-        tell_of_connection();  // the dispatcher may have found a trouble
+        tell_of_connection();  // the dispatcher may have recorded an error
         return try_at_;
     }
     int error;
@@ -168,8 +169,8 @@ std::int64_t membership::step(std::int64_t now) {
 int membership::work() {
     if (const int error = connect(); error != 0)
         return error;
-    // Listens again at the end: notifications that arrive during a call are already in the connection, and do
-    // not make its descriptor readable.
+    // Reads the notifications again at the end: those that arrived during a call are already in the
+    // connection, and do not make its descriptor readable.
     for (const auto part : {&membership::begin_to_listen, &membership::resume, &membership::listen_to_others,
                             &membership::look, &membership::bury, &membership::listen_to_others}) {
         if (const int error = renew_if_due(); error != 0)
@@ -180,7 +181,7 @@ int membership::work() {
     return 0;
 }
 
-// Makes this step or the next one look for jobs.
+// Makes the rest of this step, or else the next one, look for jobs.
 void membership::look_soon() {
     const std::lock_guard hold(mutex_);
     look_at_ = 0;
@@ -205,7 +206,7 @@ std::int64_t membership::pause_after(int error) {
     return pause;
 }
 
-// Reports each change once, however often the database is tried meanwhile.
+// Reports each change once, however often the membership retries meanwhile.
 void membership::tell_of_connection() {
     const trouble now = troubles_.now();
     if (now.error == 0 && !is_connected_)
@@ -299,7 +300,7 @@ int membership::renew() {
     has_told_lease_ = false;
     learn(reading);
     renew_at_ = reading.asked + settings_.lease_ns / 3;
-    has_dead_ = true;  // no notification reports an ended lease, so every renewal starts a search
+    has_dead_ = true;  // nothing notifies members of an ended lease, so they search after every renewal
     return 0;
 }
 
@@ -313,7 +314,7 @@ void membership::lose_membership() {
     has_told_lease_ = true;
 }
 
-// The lease ends here without a call if the database is away for too long.
+// If the database is away for too long, the lease ends by the local clock, and no call reports that.
 void membership::watch_lease(std::int64_t now) {
     if (lease_.member().id == 0 || has_told_lease_ || now < lease_.until())
         return;
@@ -348,7 +349,7 @@ int membership::resume() {
     const auto error = ask_what_is_held(started, member, found);
     if (error == -ESTALE)
         return rejoin();
-    lease_.set_epoch(member.epoch);  // may have risen even if the rest failed; renewals need it
+    lease_.set_epoch(member.epoch);  // the epoch may have risen even if the rest failed; renewals need it
     if (error != 0)
         return static_cast<int>(error);
 
@@ -403,8 +404,8 @@ int membership::listen_to_others() {
     return 0;
 }
 
-// Makes one claim. If the claim was full, the next step looks again at once, after it has renewed the lease
-// and read the notifications.
+// Makes one claim, if it is time to. If the claim took as many jobs as it could, the next step looks again at
+// once, after it has renewed the lease if that is due, and read the notifications.
 int membership::look() {
     if (!is_time_to_look())
         return 0;
@@ -428,7 +429,7 @@ int membership::look() {
         claim_limit_ = std::max<std::size_t>(1, claim_limit_ / 4);
     if (error != 0)
         return error;
-    if (count == claim_limit_)  // slowly, because a claim that fails costs a timeout
+    if (count == claim_limit_)  // raise the limit slowly, because a claim that fails costs a timeout
         claim_limit_ = std::min(claim_batch, claim_limit_ + claim_limit_ / 16 + 1);
     has_dead_ = has_dead_ || seen.has_dead != 0;
     const std::lock_guard hold(mutex_);
@@ -439,22 +440,22 @@ int membership::look() {
     return 0;
 }
 
-// If there is no room, the next settled answer makes the membership look again.
+// If there is no room, `note_settled` makes the membership look again.
 std::size_t membership::note_room(std::size_t room) {
     const std::lock_guard hold(mutex_);
     wants_room_ = room == 0;
-    if (room == 0)  // forgotten jobs make room, too, without a notification
+    if (room == 0)
         look_at_ = std::min(look_at_, clock_.now() + breath_if_full_ns);
     return room;
 }
 
 // REQUIRES: mutex held
 void membership::plan_next_look(const tw_store_look &seen) {
-    if (seen.next_ns == TW_STORE_NEVER)
+    if (seen.next_ns == TW_NO_DEADLINE)
         return;
     const std::int64_t now = clock_.now();
     const std::int64_t enters = database_.when(seen.next_ns) - settings_.horizon_ns;
-    // Jobs that enter the horizon one after the other are claimed in batches.
+    // The pause lets jobs that enter the horizon one after the other be claimed in batches.
     const std::int64_t soonest = enters > now ? now + settings_.horizon_ns / 4 : now + breath_ns;
     look_at_ = std::min(look_at_, std::max(enters, soonest));
 }
@@ -469,8 +470,8 @@ std::vector<const char *> membership::handled_kinds() const {
 
 namespace {
 
-// Another program may have inserted a row whose texts no handler must see. A database that checks texts has
-// no such rows.
+// False for a row that another program has inserted with texts that are not UTF-8: no handler must see such
+// texts. A database that checks texts has no such rows.
 bool is_readable(const tw_durable_job &job) {
     return is_utf8(job.key) && (job.cron == nullptr || is_utf8(job.cron)) &&
            (job.zone == nullptr || is_utf8(job.zone));
@@ -503,7 +504,7 @@ int membership::claim(std::size_t limit, tw_store_look &seen, std::size_t &count
     });
     if (error != 0) {
         if (error != -ESTALE)
-            ++doubts_;  // it may have claimed jobs that did not arrive here
+            ++doubts_;  // the call may have claimed jobs that did not arrive here
         return static_cast<int>(error);
     }
     reading.answered = clock_.now();
@@ -514,16 +515,16 @@ int membership::claim(std::size_t limit, tw_store_look &seen, std::size_t &count
     std::size_t locked = 0;
     const int failed = fail(taking.unreadable, wanted.member, locked);
     if (failed != 0 || locked != 0)
-        ++doubts_;  // the resume gives the jobs back
+        ++doubts_;  // the next resume releases the jobs
     if (failed != 0)
         return failed;
     if (left_out == 0 || left_out == -ESTALE)
         return 0;
-    ++doubts_;  // the resume gives the rest back
+    ++doubts_;  // the next resume releases the rest
     return refuse(left_out, left_out == -ENOMEM ? "no memory" : "the database has given a token twice");
 }
 
-// The jobs stay in the database as failed jobs, with the reason.
+// Settles unreadable jobs as failed, with the reason.
 int membership::fail(const std::vector<std::unique_ptr<claimed_job>> &jobs, const tw_store_member &whom,
                      std::size_t &locked) {
     if (jobs.empty())

@@ -1,16 +1,16 @@
 // Keeps this process a member in the database: joins, renews the lease, claims jobs that are due soon, and
 // releases the jobs of dead members.
 //
-// The database may hold jobs for this member that this process does not know: the answer to a claim, or to
-// a put that claims, was lost, or there was no memory for it. Or the database may not know that a job was
-// started: the dispatcher went on alone, or a server crash undid the start. `doubts_` records this. The
-// next step then raises the member's epoch, so that no call from the former epoch can claim any more,
-// and compares the database's list with `claimed_jobs`. The membership repeats this once a second
-// while another transaction locks a job that the membership must mark or release (`resume_at_`).
+// The database may hold jobs for this member that this process does not know: the answer to a claim, or to a
+// put that claims, was lost, or this process ran out of memory. Or the database may not know that a job was
+// started: the dispatcher went on alone, or a server crash undid the start. `doubts_` counts these events.
+// After one, the next step resumes: it raises the member's epoch, so that no call from the former epoch can
+// claim any more, and compares the database's list with `claimed_jobs`. The membership resumes again once a
+// second while another transaction locks a job that the membership must mark or release (`resume_at_`).
 //
-// Once a third of the lease has passed, the membership renews it before the next part of a step. A statement
-// times out after another third. So one refused or hanging statement cannot lose the lease; several slow
-// statements in one part can.
+// Once a third of the lease has passed, the membership renews the lease before the next part of a step. A
+// statement times out after another third. So one refused or hanging statement cannot lose the lease, but
+// several slow statements in one part can.
 #pragma once
 
 #include <list>
@@ -32,37 +32,38 @@ class membership final : public agent {
     std::int64_t step(std::int64_t now) override;
     int descriptor() override { return bell_of_database_; }
 
-    // -EEXIST, or 0.
+    // Adds a handler. -EEXIST: its kind has one already.
     int handle(handling &&what);
     bool handles(const char *kind) const;
 
-    // Marks the puts that this process would claim soon anyway, within its free room: each put then claims
-    // its job in its own transaction. The room stays reserved until the result goes out of scope.
+    // Sets `hold` in the puts whose jobs this process would soon claim anyway, as far as it has room: each of
+    // these puts then claims its job in its own transaction. The room stays reserved until the result goes
+    // out of scope.
     [[nodiscard]] claimed_jobs::reservation choose_to_hold(std::vector<tw_store_put> &puts);
 
     // Called after each put, with its error. Takes over the jobs that the put claimed for this member, or
-    // schedules a resume if the database may hold jobs that are not known here. Returns true if the caller
-    // must wake the membership.
+    // requests a resume if the database may hold jobs that this process does not know. Returns true if the
+    // caller must wake the membership.
     bool note_puts(const std::vector<tw_store_put> &puts, const tw_store_member &whom, int error) noexcept;
 
-    // A pending job of this kind (null: any kind) is ready at this local time. Returns true if the caller
-    // must wake the membership.
+    // Notes that a pending job of this kind (null: any kind) is ready at this local time. Returns true if the
+    // caller must wake the membership.
     bool note_pending(const char *kind, std::int64_t ready_at);
 
-    // Answers were settled, and the first of their jobs is ready at this local time. Returns true if the
-    // caller must wake the membership.
+    // Notes that answers were settled, and that the first of their jobs is ready again at this local time
+    // (`never`: none is). Returns true if the caller must wake the membership.
     bool note_settled(std::int64_t ready_at);
 
-    // Handlers run whose start the database does not know. The next resume reports them. The caller must wake
-    // the membership.
+    // Notes that handlers run whose start the database does not know. The next resume reports them. The
+    // caller must wake the membership.
     void note_unconfirmed() { ++doubts_; }
 
-    // The last step.
+    // Ends the membership in the database and releases the jobs. Called after the last step.
     void leave();
 
     bool is_connected() const { return is_connected_; }
 
-    // The last attempt could not reach the database.
+    // True if the membership's last attempt could not reach the database.
     bool is_away() const { return is_away_; }
 
     void abandon() { connection_.abandon(); }
@@ -127,8 +128,9 @@ class membership final : public agent {
     unsigned settled_doubts_ = 0;
 
     std::atomic<bool> is_connected_{false}, is_away_{false};
-    std::optional<tw_durable_event> told_;  // the last event of the connection; its error is next
-    int told_error_ = 0;
+    std::optional<tw_durable_event> told_;  // the last reported event, apart from TW_DURABLE_LEASE_LOST
+    int told_error_ = 0;                    // the error of that event
+    // Whether the end of the present lease was reported; whether there may be dead members to bury.
     bool has_told_lease_ = false, has_dead_ = false;
     std::size_t claim_limit_;  // limit of the next claim; lower after a claim that took too long
     int bell_of_database_ = -1;

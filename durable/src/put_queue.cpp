@@ -14,7 +14,7 @@ namespace tickwheel::durable {
 
 namespace {
 
-// A larger batch would not make a put cheaper, and its first caller would wait for the last.
+// A larger batch would not make a put cheaper, and all callers in a batch wait for the whole batch.
 constexpr std::size_t most_together = 1000;
 
 bool holds_any(const std::vector<tw_store_put> &puts) {
@@ -61,7 +61,8 @@ int put_queue::send(std::vector<tw_store_put> &puts, bool keep, tw_store_member 
     }));
 }
 
-// A job that a later put replaces must not be held: it would be started in between.
+// Of several puts of one name, lets only the last hold its job. An earlier put with `hold` could start a job
+// that the next put replaces.
 void put_queue::hold_last_of_each_name(std::vector<tw_store_put> &puts) {
     std::unordered_set<std::string> later;
     for (auto put = puts.rbegin(); puts.size() > 1 && put != puts.rend(); ++put)
@@ -69,9 +70,9 @@ void put_queue::hold_last_of_each_name(std::vector<tw_store_put> &puts) {
             put->hold = 0;
 }
 
-// Sends the waiting requests as one transaction, up to `most_together` puts. If the database refuses a value,
-// sends each request alone, so that one caller's bad text does not fail the others. Requests leave the queue
-// when they are done: if memory runs out before that, their own threads send them again.
+// Sends the waiting requests as one transaction, up to about `most_together` puts. If the database refuses a
+// value, sends each request alone, so that one caller's bad text does not fail the others. Requests leave the
+// queue only when they are done: if memory runs out before that, their own threads send them again.
 void put_queue::put_together() {
     std::vector<request *> together;
     std::vector<tw_store_put> all;

@@ -15,17 +15,17 @@ class put_queue {
   public:
     explicit put_queue(const database &to) : connection_(to) {}
 
-    // Like connection::ask. -EDEADLK: this thread is already in a call on this queue, for example in a
-    // visitor.
+    // Like connection::ask, but first waits for the connection. -EDEADLK: this thread is already in a call on
+    // this queue, for example in a visitor.
     template <class Ask> std::int64_t ask(const Ask &question) {
         const turn mine(*this);
         return mine.is_refused() ? refuse_nested() : connection_.ask(question);
     }
 
-    // Puts that hold jobs hold them for the member of this lease.
+    // Sets the lease whose member the puts with `hold` claim their jobs for.
     void serve(const lease &whose) { lease_ = &whose; }
 
-    // Puts all of these jobs or none. Stores in `whom` the member that they were put for.
+    // Puts all of these jobs or none. Stores in `whom` the member for which the puts with `hold` claim jobs.
     int put(std::vector<tw_store_put> &puts, bool keep, tw_store_member &whom);
 
     int open() { return connection_.open(); }
@@ -42,7 +42,7 @@ class put_queue {
         std::string why;
     };
 
-    // While a turn lives, its thread has the connection to itself.
+    // While a turn exists, its thread has the connection to itself.
     class turn {
       public:
         explicit turn(put_queue &whose);
@@ -54,7 +54,8 @@ class put_queue {
       private:
         friend class put_queue;
 
-        // The innermost turn of this thread; a visitor may be in the turns of several queues.
+        // The innermost turn of this thread. A visitor may call another connection, so a thread may be in the
+        // turns of several queues.
         static thread_local const turn *innermost;
 
         put_queue &whose_;

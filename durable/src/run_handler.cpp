@@ -16,7 +16,8 @@ namespace {
 
 thread_local unsigned depth_of_user_code = 0;
 
-// What a handler's answer carries in addition to its value.
+// The private part of a tw_durable_fire. `again_ns` and `why` are what the handler's answer carries in
+// addition to its value.
 struct fire_fields {
     const lease &held_by;
     const local_clock &clock;
@@ -29,7 +30,7 @@ fire_fields &fields_of(const tw_durable_fire &fire) {
     return *static_cast<fire_fields *>(fire.fields_of_the_library);
 }
 
-// The delay after a failure; it doubles with each failure.
+// The delay after the n-th failure, n being `failures`; each delay is twice as long as the one before.
 std::int64_t backoff(const tw_durable_retries &retries, std::uint32_t failures) {
     std::int64_t delay = retries.backoff_ns;
     for (std::uint32_t i = 1; i < failures && delay < retries.backoff_max_ns; ++i)
@@ -39,21 +40,21 @@ std::int64_t backoff(const tw_durable_retries &retries, std::uint32_t failures) 
 
 answer release() { return {nullptr, TW_STORE_RELEASE, 0, 0, false, 0, {}}; }
 
-// Continues with the next due time; a one-shot job ends.
+// The job continues with its next due time; a job without one ends.
 answer go_on(const fire_plan &plan, std::string error) {
-    if (plan.next_ns == TW_STORE_NEVER)
+    if (plan.next_ns == TW_NO_DEADLINE)
         return {nullptr, TW_STORE_END, 0, 0, false, 0, {}};
     return {nullptr, TW_STORE_MOVE, plan.next_ns, plan.next_ns, false, 0, std::move(error)};
 }
 
 // The last attempt has failed. A periodic job goes on, so that one bad day does not end it.
 answer give_up(const claimed_job &claimed, const fire_plan &plan, std::string error) {
-    if (plan.next_ns != TW_STORE_NEVER)
+    if (plan.next_ns != TW_NO_DEADLINE)
         return go_on(plan, std::move(error));
     return {nullptr, TW_STORE_FAIL, plan.due_ns, plan.due_ns, false, claimed.attempts, std::move(error)};
 }
 
-// If there is no memory for the text, the answer has none, but still counts.
+// Returns an empty text if memory runs out: the answer must count all the same.
 std::string text_of(const char *why) noexcept {
     try {
         return *why != 0 ? made_utf8(why) : "the handler has failed";
@@ -88,7 +89,7 @@ answer call(const claimed_job &claimed, const fire_plan &plan, fire_fields &fiel
     fire.attempt = claimed.attempts + 1;
     fire.token = claimed.token;
     fire.fields_of_the_library = &fields;
-    int said;  // a handler in C may return any number
+    int said;  // an int, because a handler in C may return any number
     {
         const in_user_code inside;
         said = static_cast<int>(claimed.by.fn(&fire, claimed.by.arg));

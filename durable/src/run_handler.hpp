@@ -8,15 +8,15 @@
 
 namespace tickwheel::durable {
 
-// Calls the handler, unless the lease has ended or the job must not fire. `database_now` is the present time
-// of the database's clock.
+// Calls the handler, unless the lease has ended or the job must not fire, and returns the answer.
+// `database_now` is the present time of the database's clock.
 answer run_handler(const claimed_job &claimed, std::int64_t database_now, const lease &lease,
                    const local_clock &clock, job_counters &counts);
 
 // True if this thread is in a handler or in an event callback of the library.
 bool is_in_user_code();
 
-// Marks that this thread is calling the user's function.
+// While an object of this class exists, is_in_user_code returns true on this thread.
 class in_user_code {
   public:
     in_user_code();

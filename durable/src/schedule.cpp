@@ -16,11 +16,9 @@ namespace {
 
 // --- checking -------------------------------------------------------------------------------
 
-static_assert(TW_STORE_NEVER == TW_NO_DEADLINE);  // so a calendar's result can go to the store as it is
-
 bool is_time(std::int64_t ns) { return ns >= 0 && ns <= TW_STORE_TIME_MAX; }
 
-// Returns what is wrong with a job's times, apart from its cron expression; or null.
+// Returns what is wrong with a job's schedule, apart from the cron expression and the zone; or null.
 const char *fault_of(const tw_durable_job &job) {
     // C code may store any number in an enum.
     unsigned missed = 0;
@@ -48,23 +46,23 @@ const char *fault_of(const tw_durable_job &job) {
 
 // --- due times ------------------------------------------------------------------------------
 
-// `due_ns`, which is a due time, and the due times that follow it. All results are up to TW_STORE_TIME_MAX.
+// The due time `due_ns`, and the due times that follow it up to TW_STORE_TIME_MAX.
 struct due_times {
     std::int64_t period_ns;
     const tw_calendar *dates;
     std::int64_t due_ns;
 
-    // The first due time after `after`, or TW_STORE_NEVER. due_ns <= after.
+    // The first due time after `after`, or TW_NO_DEADLINE. due_ns <= after.
     [[nodiscard]] std::int64_t next(std::int64_t after) const {
         if (dates != nullptr)
             return tw_calendar_next(dates, after);
         if (period_ns == 0)
-            return TW_STORE_NEVER;
+            return TW_NO_DEADLINE;
         const std::int64_t last = due_ns + (after - due_ns) / period_ns * period_ns;
-        return period_ns <= TW_STORE_TIME_MAX - last ? last + period_ns : TW_STORE_NEVER;
+        return period_ns <= TW_STORE_TIME_MAX - last ? last + period_ns : TW_NO_DEADLINE;
     }
 
-    // How many due times there are up to `until`, without due_ns. due_ns <= until.
+    // The number of due times after due_ns and up to `until`. due_ns <= until.
     [[nodiscard]] std::uint64_t count(std::int64_t until) const {
         if (dates != nullptr)
             return tw_calendar_count(dates, due_ns, until);
@@ -85,7 +83,7 @@ due_times due_times_of(const tw_durable_job &job, const tw_calendar *dates, std:
     return {job.period_ns, dates, due_ns};
 }
 
-// The plans for a job that has missed all due times from the stored one up to `last_missed`.
+// Plans for a job that has missed all due times from the stored one up to the time `last_missed`.
 fire_plan coalesce(const due_times &times, std::int64_t last_missed) {
     const std::int64_t due = times.last(last_missed);
     return {true, due, times.count(last_missed), times.next(due)};

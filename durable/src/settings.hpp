@@ -10,7 +10,7 @@ namespace tickwheel::durable {
 struct settings {
     std::string name;
     std::int64_t lease_ns, horizon_ns;
-    std::int64_t poll_ns;  // 0: depends on whether the database notifies of new jobs
+    std::int64_t poll_ns;  // 0: the membership chooses, by whether the database sends notifications
     std::uint32_t hold;
     unsigned threads;
     tw_workers *workers;
@@ -19,14 +19,14 @@ struct settings {
     void *on_event_arg;
 };
 
-// The local steady clock: time since boot, or the runtime's time on virtual time.
+// The local steady clock: time since boot, or the time of a runtime.
 struct local_clock {
-    tw_runtime *virtual_time;  // null: the system's
+    tw_runtime *virtual_time;  // null: time since boot
 
     std::int64_t now() const;
 };
 
-// 0 or -EINVAL, with a note of why.
+// Copies the options that `settings` has, with defaults filled in. Returns 0 or -EINVAL, and notes why.
 int complete(const tw_durable_options &options, settings &all);
 
 }  // namespace tickwheel::durable

@@ -57,7 +57,7 @@ class page {
   public:
     page(tw_text *write, void *arg) : write_(write), arg_(arg) {}
 
-    // Prints a piece of less than 256 characters; cuts a longer one.
+    // Prints a piece of text, and cuts it to 255 characters.
     // NOLINTNEXTLINE(cert-dcl50-cpp): the compiler checks its arguments
     [[gnu::format(printf, 2, 3)]] void print(const char *format, ...) {
         char text[256];

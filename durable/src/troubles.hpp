@@ -1,4 +1,5 @@
-// The errors of the membership and the dispatcher. The membership reports them to the user.
+// The present errors of the two agents, the membership and the dispatcher. The membership reports them to the
+// user.
 #pragma once
 
 #include <mutex>
@@ -10,14 +11,14 @@ namespace tickwheel::durable {
 enum class agent_name { membership, dispatcher };
 
 struct trouble {
-    int error = 0;       // 0: none, or no longer
-    char why[256] = "";  // of the last error
+    int error = 0;       // 0: the agent's last step succeeded
+    char why[256] = "";  // the agent's last error in words, also when it is over
 };
 
 class troubles {
   public:
-    // Notes the result of an agent's last step: 0, or an error that this thread has noted. Returns true if
-    // the result has changed.
+    // Records the result of an agent's last step: 0, or an error whose reason this thread has noted. Returns
+    // true if the result has changed.
     bool note(agent_name by, int error) {
         const std::lock_guard hold(mutex_);
         trouble &its = by == agent_name::membership ? of_membership_ : of_dispatcher_;
@@ -30,7 +31,8 @@ class troubles {
         return is_other;
     }
 
-    // The membership's trouble, otherwise the dispatcher's. If neither has one, `why` is that of the latest.
+    // Returns the membership's error, or else the dispatcher's. If there is none, `why` is that of the latest
+    // error.
     trouble now() const {
         const std::lock_guard hold(mutex_);
         return of_membership_.error != 0   ? of_membership_

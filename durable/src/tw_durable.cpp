@@ -1,4 +1,4 @@
-// Open, close and handle: the functions of durable.h that concern this process.
+// The functions of durable.h that concern this process: open, close, register, explain and now.
 #include "tw_durable.hpp"
 
 #include <unistd.h>
@@ -48,16 +48,17 @@ int member::start(tw_runtime *rt) {
     return dispatcher_loop->start("durable-starts");
 }
 
-// The loops' timers belong to `rounds`, so the loops go first.
+// The loops' timers belong to `rounds`, so the destructor ends the loops first.
 member::~member() {
     membership_loop.reset();
     dispatcher_loop.reset();
     tw_timers_free(rounds);
 }
 
-// First the dispatcher starts no more jobs, then the handlers end, and then there are no more answers.
+// The order matters: the stopped dispatcher starts no more jobs, so `jobs.end` can wait for the last
+// handlers, and after that no new answers arrive.
 std::size_t member::end() {
-    const std::uint64_t lost = jobs.lost_answers();  // before this call
+    const std::uint64_t lost = jobs.lost_answers();
     if (dispatcher_loop != nullptr)
         dispatcher_loop->stop();
     jobs.end();
@@ -66,7 +67,7 @@ std::size_t member::end() {
         membership_loop->stop();
     if (unsettled != 0 && !all.single_thread)
         unsettled =
-            dispatcher.settle_rest(0);  // the membership may have waited until the database was free again
+            dispatcher.settle_rest(0);  // the database may have become free while the membership stopped
     membership.leave();
     return unsettled + static_cast<std::size_t>(jobs.lost_answers() - lost);
 }
@@ -133,8 +134,8 @@ int open(tw_durable **durable, tw_runtime *rt, const char *address, const tw_dur
     return 0;
 }
 
-// In the child of a fork the threads that held locks, or waited, do not exist and never release them. So this
-// leaves everything with locks and threads as it is.
+// In the child of a fork the threads that held locks, or waited, do not exist and never release them. So the
+// child only abandons the connections, and leaves all objects with locks and threads as they are.
 void leave_to_parent(tw_durable &durable) {
     durable.put_queue.abandon();
     if (durable.member == nullptr)

@@ -11,8 +11,8 @@
 
 namespace tickwheel::durable {
 
-// The part of a process that handles jobs. Threads: the membership's and the dispatcher's, the runtime's and
-// the workers'.
+// The part of a tw_durable that handles jobs. Unless `single_thread` is set, it has two threads, one for the
+// membership and one for the dispatcher. The runtime's thread and the workers call it, too.
 struct member {
     const settings &all;
     const local_clock clock;
@@ -36,7 +36,7 @@ struct member {
     ~member();
 
     int start(tw_runtime *rt);
-    std::size_t end();  // returns how many answers did not reach the database
+    std::size_t end();  // returns the number of answers that did not reach the database
 };
 
 }  // namespace tickwheel::durable
@@ -56,7 +56,7 @@ struct tw_durable {
 
 namespace tickwheel::durable {
 
-// 0, -EINVAL or -ECHILD, with a note of why.
+// Returns 0, -EINVAL or -ECHILD, and notes why (explain.hpp).
 int check_usable(const tw_durable *durable);
 
 // Asks the database for the time, and returns it or an error.

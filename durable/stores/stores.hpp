@@ -8,7 +8,7 @@ namespace tickwheel::durable {
 extern const tw_store sqlite_store;    // only in a build with SQLite
 extern const tw_store postgres_store;  // only in a build with libpq
 
-// The reason to reject an address that no store has: lists the addresses that this build knows.
+// The explanation for an address that no store of this build accepts: lists the addresses that are accepted.
 const char *addresses_of_this_build();
 
 }  // namespace tickwheel::durable

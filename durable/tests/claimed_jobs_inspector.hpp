@@ -1,4 +1,4 @@
-// Checks the invariants of src/claimed_jobs.hpp between two steps of a process with a single thread.
+// Checks the invariants of src/claimed_jobs.hpp, between two steps of a process with `single_thread`.
 #pragma once
 
 #include <algorithm>
@@ -38,8 +38,7 @@ class claimed_jobs_inspector {
         return std::any_of(list.begin(), list.end(), is_out_of_place) || count(of, at) != list.size();
     }
 
-    // Between two steps, no job is with the dispatcher, and no forgotten one is anywhere but on the wheel or
-    // queued.
+    // Between two steps no job is confirming, and a forgotten job can only be on the wheel or queued.
     static bool broken_places(const claimed_jobs &of) {
         if (broken_list(of, of.ready_, stage::ready) || broken_list(of, of.aside_, stage::aside))
             return true;

@@ -1,4 +1,4 @@
-// What a process knows of the database's clock, and of its own lease.
+// A process's estimate of the database's clock, and its own lease.
 #include "src/database_clock.hpp"
 #include "src/lease.hpp"
 
@@ -13,7 +13,8 @@ constexpr std::int64_t ms = 1'000'000, second = 1'000 * ms, minute = 60 * second
 
 // --- the clock of the database -----------------------------------------------------------------
 
-// The database's clock is 1,000 s ahead, and was read 4 ms after the question and 6 ms before the answer.
+// The database's clock is 1,000 s ahead, and the database read it 4 ms after the question and 6 ms before the
+// answer.
 struct known_clock {
     database_clock clock;
 
@@ -29,7 +30,7 @@ TEST(a_clock_is_unknown_until_it_was_read) {
     assert_int_equal(clock.uncertainty(), 0);
 }
 
-// The database may have read it at the very end.
+// The database may have read its clock just before the answer arrived.
 TEST(a_clock_is_told_by_the_lower_end_of_what_it_may_be) {
     const known_clock it;
     assert_int_equal(it.clock.at(second + 10 * ms), 1'001 * second + 4 * ms);
@@ -56,7 +57,7 @@ TEST(a_clock_drifts_by_a_ten_thousandth_for_a_minute_at_most) {
     assert_int_equal(it.clock.at(read - second), then - second);
 }
 
-// Ten seconds after the last reading: 1 ms for the drift.
+// The readings come ten seconds after the last one, so the drift is 1 ms.
 TEST(a_reading_that_contradicts_the_former_ones_replaces_them) {
     const struct {
         std::int64_t off;

@@ -1,4 +1,4 @@
-/* Jobs that fire, what becomes of them by their handlers' answers, and the due times of periodic ones. */
+/* Jobs that fire, the effects of their handlers' answers, and the due times of periodic jobs. */
 #include "durable_test.h"
 
 /* --- done ---------------------------------------------------------------------------------- */
@@ -301,8 +301,7 @@ static struct tw_durable_job every(int64_t period, enum tw_durable_missed missed
     return job;
 }
 
-/* --- due times of periodic jobs
- * ----------------------------------------------------------------------------- */
+/* --- due times of periodic jobs ------------------------------------------------------------ */
 
 TEST(a_period_does_not_drift) {
     const int64_t period = 7 * SECOND + 123457 * TW_MICROSECOND, first = tw_runtime_now(self->rt) + period;
@@ -353,9 +352,9 @@ TEST(a_cron_job_goes_by_its_time_zone) {
     assert_fired(self, 0, 23 * HOUR);
 }
 
-/* --- due times that passed; each policy, with a grace and with dates: schedule.cpp ----------- */
+/* --- missed due times; schedule.cpp tests each policy, with a grace and with dates ----------- */
 
-/* A job of a period of an hour that was away for ten and a half of its due times. */
+/* A job with a period of an hour, whose process is away for ten and a half hours. */
 static void miss_ten(enum tw_durable_missed missed) {
     assert_int_equal(put(self, every(HOUR, missed)), 0);
     go_away(self, 10 * HOUR + 30 * MINUTE);

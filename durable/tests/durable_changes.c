@@ -1,5 +1,5 @@
-/* Jobs that are put, replaced and removed while they wait, are held, or run; how many a process holds and for
- * how long, which process takes over, and what members know of each other. */
+/* Jobs that are put, replaced and removed while they wait, are held, or run; how many jobs a process holds,
+ * which process takes over, closing, and statistics. */
 #include "durable_test.h"
 
 static struct tw_durable_job with_text(const char *key, int64_t delay, const char *text) {
@@ -186,8 +186,8 @@ static enum tw_durable_answer stop_time(UNUSED struct tw_durable_fire *fire, str
     return TW_DURABLE_DONE;
 }
 
-/* A handler that has taken time on a clock of the caller's stops the runtime, and the next job waits until
- * the clock has been set. */
+/* A handler that has advanced the caller's clock stops the runtime, and the next job waits until the
+ * runtime's time has been advanced. */
 TEST(on_virtual_time_no_job_fires_after_one_that_has_stopped_the_runtime) {
     self->inside = stop_time;
     put_mail(self, "17", SECOND);
@@ -265,7 +265,7 @@ TEST(a_job_is_held_when_it_is_within_the_horizon) {
     put_mail(self, "17", MINUTE);
     advance(self, 39 * SECOND);
     assert_int_equal(entry_of(self, "17").state, TW_DURABLE_PENDING);
-    advance(self, 7 * SECOND); /* it looks a quarter of the horizon later at the latest */
+    advance(self, 7 * SECOND); /* the process looks at most a quarter of the horizon later */
     assert_int_equal(entry_of(self, "17").state, TW_DURABLE_HELD);
     assert_int_equal(self->count, 0);
 }
@@ -312,7 +312,7 @@ TEST(a_handler_cannot_close_its_connection) {
 
 /* --- jobs that wait for a worker --------------------------------------------------------------- */
 
-/* The put has claimed and started the job, and on virtual time no worker has called its handler yet. */
+/* Puts a job, which the put claims and starts. On virtual time no worker has called its handler yet. */
 static void put_started(const char *key) {
     put_mail(self, key, 0);
     assert_int_equal(entry_of(self, key).state, TW_DURABLE_STARTED);
@@ -366,7 +366,7 @@ static void note_event(enum tw_durable_event event, const char *why, UNUSED void
 TEST(an_event_tells_of_the_connection_and_cannot_close_it) {
     join((struct tw_durable_options){.on_event = note_event});
     advance(self, SECOND);
-    assert_int_equal(events, 0); /* it handles nothing yet */
+    assert_int_equal(events, 0); /* without a handler it does not join */
     handle(other, "mail");
     advance(self, SECOND);
     assert_int_equal(events, 1);
@@ -377,9 +377,9 @@ TEST(what_a_dead_process_held_is_late_by_its_lease_and_a_third) {
     const struct tw_durable_options options = {.lease_ns = 3 * SECOND, .poll_ns = 30 * SECOND};
     begin_with(options);
     other = begin_another(options);
-    put_mail(other, "17", SECOND); /* held, and never fired, as its time stands still */
+    put_mail(other, "17", SECOND); /* held, and never fired, because the time of `other` stands still */
     advance(self, 2 * SECOND - 1);
-    assert_int_equal(self->count, 0); /* the lease is from its first second */
+    assert_int_equal(self->count, 0); /* the lease of 3 s began a second before the put */
     advance(self, 2 * SECOND);
     assert_int_equal(self->count, 1);
     assert_string_equal(self->fires[0].key, "17");

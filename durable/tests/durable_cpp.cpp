@@ -1,4 +1,5 @@
-// Durable timers by their C++ face: on virtual time with a database in memory, and with SQLite in real time.
+// The C++ interface of durable timers: on virtual time with a database in memory, and with SQLite in real
+// time.
 #include <unistd.h>
 
 #include <algorithm>
@@ -251,7 +252,7 @@ TEST_F(DurableSqlite, HandlersRunOnWorkersOfTheProgram) {
     jobs.put({.kind = "k", .key = "x"});
     EXPECT_TRUE(fired.wait());
     EXPECT_TRUE(eventually([&] { return jobs.count() == 0; }));
-    pool.wait();  // the handler has begun, its run need not have ended
+    pool.wait();  // the handler has begun, but its run may not have ended
     EXPECT_GE(pool.stats().runs, 1U);
 }
 

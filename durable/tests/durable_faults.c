@@ -1,6 +1,5 @@
 /* A database that goes away, loses answers, sets its clock, or declares a member dead. Each test breaks one
- * call, at the one moment at which a missing check would do harm; simulation.cpp breaks all of them at
- * random. */
+ * call at the moment at which a missing check would do harm; simulation.cpp breaks calls at random. */
 #include "scripted_store.h"
 
 /* --- rows of other programs -------------------------------------------------------------------- */
@@ -12,7 +11,7 @@ static int note_error(const struct tw_durable_entry *entry, void *arg) {
     return 0;
 }
 
-/* The database in memory takes any name, if another program puts the job. */
+/* The database in memory accepts any name: this test puts its jobs as another program would. */
 TEST(a_job_whose_texts_are_not_utf8_fails_and_stops_no_other) {
     const struct tw_durable_job jobs[] = {
         {.kind = "mail", .key = "\xff", .payload = ""},
@@ -50,9 +49,9 @@ TEST(a_job_whose_claim_lost_its_answer_fires_on_time_whatever_fails_next) {
         {.resume = broken(0, 0)},
         {.resume = broken(1, REFUSAL)}, /* the database refuses to resume */
         {.resume = broken(3, REFUSAL)},
-        {.resume = unanswered(1, REFUSAL)}, /* it has resumed, and that answer is lost, too */
+        {.resume = unanswered(1, REFUSAL)}, /* the member resumes, and that answer is lost, too */
         {.resume = broken(1, -ENOTCONN)},
-        {.settle = broken(1, REFUSAL)}, /* it refuses to take back the job */
+        {.settle = broken(1, REFUSAL)}, /* the database refuses to release the job */
         {.settle = unanswered(3, REFUSAL)},
     };
     for (size_t i = 0; i < COUNT_OF(cases); ++i) {
@@ -99,14 +98,14 @@ static void resume_and_claim_nothing(void) {
     advance(self, SECOND);
 }
 
-/* The put claims the job, but before its answer arrives the member resumes and gives the job back. Another
- * process claims it then, and the first one must not fire it, even while it cannot ask. */
+/* The put claims the job, but before its answer arrives the member resumes and releases the job. Then another
+ * process claims the job, and the first process must not fire it, even while it cannot ask the database. */
 TEST(what_a_put_has_claimed_in_a_former_epoch_is_not_taken) {
     begin_scripted((struct tw_durable_options){0});
     join(watchful);
     handle(other, "mail");
     advance(self, SECOND);
-    script.claim = unanswered(1, REFUSAL); /* has the member resume in its next step */
+    script.claim = unanswered(1, REFUSAL); /* makes the member resume in its next step */
     put_mail(self, "doubt", 3 * SECOND);
     advance(self, SECOND + LATE);
     script.put = followed_by(resume_and_claim_nothing);
@@ -126,7 +125,7 @@ static void die_and_join_again(void) {
     assert_int_equal(stats_of(self).lost_leases, 1);
 }
 
-/* The new membership begins with the epoch with which the former one began. */
+/* The member of the new membership has the same epoch as the former one, but another number. */
 TEST(what_a_put_has_claimed_for_a_former_membership_is_not_taken) {
     begin_scripted((struct tw_durable_options){.horizon_ns = MINUTE});
     script.put = followed_by(die_and_join_again);
@@ -150,7 +149,7 @@ TEST(the_room_for_what_a_put_may_claim_is_kept_free_meanwhile) {
     assert_int_equal(self->count, 2);
 }
 
-/* Only the renewal breaks, and not a claim, which would have the member resume in any case. */
+/* Only the renewal fails. A claim that fails would make the member resume in any case. */
 TEST(after_a_broken_connection_what_is_held_is_what_the_database_says) {
     begin_scripted(
         (struct tw_durable_options){.lease_ns = 3 * SECOND, .horizon_ns = MINUTE, .poll_ns = 30 * SECOND});
@@ -165,9 +164,9 @@ TEST(after_a_broken_connection_what_is_held_is_what_the_database_says) {
     advance(self, 1500 * MS);
     assert_int_equal(stats_of(self).held, 2);
     assert_int_equal(stats_of(self).taken_back, 1);
-    assert_true(stats_of(self).lease_ns > 2 * SECOND); /* it has renewed its lease at once, too */
+    assert_true(stats_of(self).lease_ns > 2 * SECOND); /* the member has also renewed its lease at once */
     advance(self, 5 * SECOND);
-    script.outage = -ENOTCONN; /* so nobody says that the job was removed */
+    script.outage = -ENOTCONN; /* so the process cannot learn now that the job was removed */
     advance(self, 2 * SECOND + LATE);
     assert_int_equal(self->count, 2);
     assert_string_equal(self->fires[0].key, "19");
@@ -175,7 +174,7 @@ TEST(after_a_broken_connection_what_is_held_is_what_the_database_says) {
     script.outage = 0;
 }
 
-/* The database neither starts nor refuses ready jobs, so they wait until the member resumes or dies. */
+/* Starts fail, so ready jobs wait until the member resumes or is declared dead. */
 TEST(a_ready_job_that_the_member_no_longer_holds_is_forgotten) {
     for (unsigned dies = 0; dies < 2; ++dies) {
         begin_scripted(watchful);
@@ -187,7 +186,7 @@ TEST(a_ready_job_that_the_member_no_longer_holds_is_forgotten) {
         assert_int_equal(tw_durable_cancel(self->keeper, "mail", "17"), 1);
         if (dies)
             declare_all_dead();
-        script.claim = unanswered(1, REFUSAL); /* has the member resume in its next step */
+        script.claim = unanswered(1, REFUSAL); /* makes the member resume in its next step */
         advance(self, 500 * MS);
         assert_int_equal(stats_of(self).taken_back, 1 + dies);
         script.start.times = 0;
@@ -198,7 +197,8 @@ TEST(a_ready_job_that_the_member_no_longer_holds_is_forgotten) {
     }
 }
 
-/* A database that has lost its last changes: it gives the job "18" the token of the job before. */
+/* A store like a database that has lost its last changes: it gives the job "18" the token of the job before.
+ */
 static int64_t shown(const char *key, int64_t token) { return strcmp(key, "18") == 0 ? token - 1 : token; }
 static int64_t meant(const char *key, int64_t token) { return token + (token - shown(key, token)); }
 
@@ -252,7 +252,7 @@ TEST(a_token_that_comes_twice_is_an_error_and_both_jobs_fire) {
     assert_int_equal(put_elsewhere(self, "18", 10 * SECOND), 0);
     advance(self, 500 * MS);
     assert_int_equal(stats_of(self).errors, 1);
-    assert_int_equal(stats_of(self).held, 2); /* as the member has given it back, and claimed it again */
+    assert_int_equal(stats_of(self).held, 2); /* the member has released the job, and claimed it again */
     advance(self, MINUTE);
     assert_int_equal(self->count, 2);
     assert_fired(self, 0, 11 * SECOND);
@@ -266,7 +266,8 @@ static void replace_and_claim(void) {
     assert_int_equal(stats_of(self).held, 1);
 }
 
-/* The job was replaced, and the new one is held, before the answer about the former one arrives. */
+/* Another process replaces the job, and `self` claims the new one, before the answer to the first put
+ * arrives. */
 TEST(a_job_that_was_replaced_before_its_put_has_returned_fires_as_the_new_one) {
     begin_scripted(watchful);
     script.put = followed_by(replace_and_claim);
@@ -278,8 +279,8 @@ TEST(a_job_that_was_replaced_before_its_put_has_returned_fires_as_the_new_one) {
 
 /* --- clocks that are set ---------------------------------------------------------------------- */
 
-/* The database claims and starts the job, as it is ready by the database's clock. The process still believes
- * in an earlier time, and must not take the due time for one that is still to come. */
+/* The put claims and starts the job, which is ready by the database's clock. The process's estimate of that
+ * clock is still behind, so the process must not conclude that the due time is still to come. */
 TEST(a_job_that_the_database_has_started_fires_whatever_self_knows_of_the_clock) {
     begin_scripted((struct tw_durable_options){0});
     script.clock_ahead_ns = 2 * SECOND;
@@ -292,8 +293,8 @@ TEST(a_job_that_the_database_has_started_fires_whatever_self_knows_of_the_clock)
     assert_int_equal(stats_of(self).skipped, 0);
 }
 
-/* The clock is set back, so the job is not ready any more. No answer of the database says so: the process
- * must check the time itself before it starts the job without the database. */
+/* The clock is set back, so the job is not ready any more. The database does not answer the question about
+ * the job, so the process must check the time itself before it starts the job without the database. */
 TEST(a_ready_job_waits_if_the_clock_was_set_back_meanwhile) {
     begin_scripted(watchful);
     script.start = broken(each_time, -ENOMEM);
@@ -310,7 +311,7 @@ TEST(a_ready_job_waits_if_the_clock_was_set_back_meanwhile) {
     assert_in_range(self->fires[0].at_ns, 2 * SECOND + MINUTE, 2 * SECOND + MINUTE + 2 * LATE);
 }
 
-/* A process hears of it by a poll; or, without polls, when it asks whether the job may start. */
+/* A process notices that the clock was set when it polls, or else when it asks whether the job may start. */
 TEST(a_held_job_waits_by_the_clock_that_was_set) {
     const struct {
         int64_t ahead, poll;
@@ -344,7 +345,8 @@ TEST(all_held_jobs_wait_by_the_clock_that_the_first_one_has_found_set) {
     assert_in_range(self->fires[1].at_ns, 6 * SECOND, 6 * SECOND + LATE);
 }
 
-/* By the clock that was set, the lease has ended. The member must renew it before anything fires. */
+/* The clock was set forward, past the end of the lease. The member must renew the lease before any job fires.
+ */
 TEST(a_job_that_the_database_refuses_to_start_waits_for_the_lease) {
     begin_scripted((struct tw_durable_options){0});
     put_mail(self, "17", SECOND);
@@ -357,7 +359,7 @@ TEST(a_job_that_the_database_refuses_to_start_waits_for_the_lease) {
     assert_int_equal(stats_of(self).unconfirmed, 0);
 }
 
-/* Before the first answer nothing is known of the clock by which a held job would wait. */
+/* A held job waits by the database's clock, which the process does not know before the first answer. */
 TEST(a_put_holds_nothing_until_the_clock_is_known) {
     begin_scripted((struct tw_durable_options){0});
     go_away(self, 0);
@@ -436,7 +438,7 @@ static bool dump_has(struct process *process, const char *words) {
     return strstr(text, words) != NULL;
 }
 
-/* A database that is there, and refuses this: others have locked it, or taken a right away. */
+/* The database can be reached, but refuses one call: others have locked it, or taken a right away. */
 TEST(an_event_the_statistics_and_a_dump_tell_what_the_database_refuses_and_when_it_no_longer_does) {
     struct plan *const calls[] = {&script.claim, &script.renew, &script.resume,
                                   &script.bury,  &script.start, &script.settle};
@@ -446,7 +448,7 @@ TEST(an_event_the_statistics_and_a_dump_tell_what_the_database_refuses_and_when_
         assert_string_equal(stats_of(self).why, "");
         script.resume = broken(0, 0);
         if (calls[i] == &script.resume)
-            script.claim = unanswered(1, REFUSAL); /* has the member resume, and is told as well */
+            script.claim = unanswered(1, REFUSAL); /* makes the member resume, and is reported as well */
         *calls[i] = broken(each_time, REFUSAL);
         put_mail(self, "17", SECOND);
         advance(self, 2 * SECOND);
@@ -458,7 +460,7 @@ TEST(an_event_the_statistics_and_a_dump_tell_what_the_database_refuses_and_when_
         assert_true(dump_has(self, told.why));
         *calls[i] = broken(each_time, -EACCES);
         advance(self, 3 * SECOND);
-        if (calls[i] != &script.renew) { /* whose end is the end of the lease, which is told, too */
+        if (calls[i] != &script.renew) { /* without renewals the lease ends, which is reported, too */
             assert_told(3, TW_DURABLE_REFUSED);
             assert_int_equal(stats_of(self).error, -EACCES);
         }
@@ -489,7 +491,7 @@ TEST(a_process_that_the_database_never_lets_join_is_told_why) {
     assert_told(2, TW_DURABLE_CONNECTED);
 }
 
-/* The membership's connection works, and that of the dispatcher does not. */
+/* The membership's connection works, but the dispatcher's does not. */
 TEST(a_process_that_goes_on_alone_tells_that_the_connection_is_lost) {
     begin_told((struct tw_durable_options){.poll_ns = 30 * SECOND});
     put_mail(self, "17", SECOND);
@@ -503,9 +505,8 @@ TEST(a_process_that_goes_on_alone_tells_that_the_connection_is_lost) {
     assert_told(3, TW_DURABLE_CONNECTED);
 }
 
-/* As after a restart of the server, when the dispatcher comes to its former connection later than the
- * membership.
- */
+/* As after a restart of the server, when the dispatcher uses its old connection after the membership has
+ * reconnected. */
 TEST(one_broken_connection_of_the_dispatcher_is_no_event) {
     begin_told((struct tw_durable_options){0});
     script.start = script.settle = broken(1, -ENOTCONN);
@@ -517,7 +518,7 @@ TEST(one_broken_connection_of_the_dispatcher_is_no_event) {
     assert_told(1, TW_DURABLE_CONNECTED);
 }
 
-/* A new connection renews the lease at once, as it may lead to another server. */
+/* The membership renews the lease at once on a new connection, which may lead to another server. */
 TEST(errors_after_which_a_connection_is_of_no_use_close_it) {
     const struct {
         int error;
@@ -539,7 +540,7 @@ TEST(errors_after_which_a_connection_is_of_no_use_close_it) {
     }
 }
 
-/* Neither calls of users, nor jobs that wait for their start, nor answers have it try more often. */
+/* Users' calls, jobs that wait for their start, and answers do not make the process try more often. */
 TEST(a_process_tries_to_connect_in_growing_pauses_of_up_to_2_seconds) {
     for (int confirmed_only = 0; confirmed_only < 2; ++confirmed_only) {
         begin_scripted((struct tw_durable_options){.poll_ns = 20 * MS, .confirmed_only = confirmed_only});
@@ -548,7 +549,7 @@ TEST(a_process_tries_to_connect_in_growing_pauses_of_up_to_2_seconds) {
             script.outage = -ENOTCONN;
             advance(self, 20 * MS);
             const unsigned before = script.open.calls, puts = 20;
-            for (unsigned i = 0; i < puts; ++i) { /* the first of them on a connection that is open */
+            for (unsigned i = 0; i < puts; ++i) { /* the first one finds the connection open */
                 assert_int_equal(put(self, mail("18", 0)), -ENOTCONN);
                 advance(self, MS);
             }
@@ -566,7 +567,7 @@ TEST(a_process_tries_to_connect_in_growing_pauses_of_up_to_2_seconds) {
     }
 }
 
-/* Whether a job may fire without the answer to its start. The database may be there all the time. */
+/* A job may fire without an answer to its start only after these errors. The database itself may be up. */
 TEST(a_job_whose_start_fails_fires_alone_only_if_the_connection_is_lost) {
     const struct {
         int error;
@@ -587,7 +588,7 @@ TEST(a_job_whose_start_fails_fires_alone_only_if_the_connection_is_lost) {
     }
 }
 
-/* One connection may break although the database is there: its server has closed this one alone. */
+/* One connection may break while the database is up, for example because the server has closed it. */
 TEST(a_start_whose_connection_breaks_is_asked_for_on_a_new_one) {
     begin_scripted((struct tw_durable_options){0});
     put_mail(self, "17", SECOND);
@@ -600,7 +601,7 @@ TEST(a_start_whose_connection_breaks_is_asked_for_on_a_new_one) {
     assert_int_equal(stats_of(self).unconfirmed, 0);
 }
 
-/* The locks of others, and rights that were taken away. */
+/* The errors of other transactions' locks, missing rights, and others. */
 TEST(a_job_that_was_removed_does_not_fire_while_the_database_refuses_starts) {
     const int errors[] = {-EBUSY, -EACCES, -EIO};
     for (size_t i = 0; i < COUNT_OF(errors); ++i) {
@@ -643,7 +644,7 @@ TEST(a_job_that_is_locked_as_it_becomes_due_fires_when_the_lock_is_gone_and_dela
 TEST(an_answer_to_a_locked_job_is_settled_when_the_lock_is_gone_and_delays_no_other) {
     begin_scripted((struct tw_durable_options){0});
     script.locked = "locked";
-    put_mail(self, "locked", 0); /* which holds and starts the job */
+    put_mail(self, "locked", 0); /* the put claims and starts the job */
     put_mail(self, "other", 0);
     advance(self, SECOND);
     assert_int_equal(self->count, 2);
@@ -659,7 +660,7 @@ TEST(an_answer_to_a_locked_job_is_settled_when_the_lock_is_gone_and_delays_no_ot
     assert_int_equal(self->count, 2);
 }
 
-/* The connection was lost, so the process opens another, and the database then refuses it something. */
+/* The connection was lost, and the database then refuses to open another, or to let the member resume. */
 TEST(a_job_that_was_removed_does_not_fire_while_the_database_refuses_to_take_the_process_back) {
     const struct {
         struct plan open, resume;
@@ -744,7 +745,7 @@ TEST(a_connection_that_cannot_be_opened_says_why) {
     assert_string_equal(tw_durable_explain(-EACCES), "the script");
 }
 
-/* 510 bytes, and then a letter of two bytes, of which the library has room for one. */
+/* 510 bytes, and then a letter of two bytes. The library has room for only one of the two. */
 static const char *explain_at_length(UNUSED void *of) {
     static char why[600];
     memset(why, 'x', sizeof why - 1);
@@ -763,7 +764,7 @@ TEST(a_long_explanation_is_cut_between_letters) {
     assert_int_equal(strlen(tw_durable_explain(-EACCES)), 510);
 }
 
-/* Otherwise the process would poll, as it does with a database without notifications. */
+/* Without another connection the process would poll, as with a database that sends no notifications. */
 TEST(a_connection_that_breaks_as_the_process_begins_to_listen_is_made_again) {
     begin_scripted((struct tw_durable_options){.lease_ns = 3 * SECOND}); /* renewed each second */
     script.outage = -ENOTCONN;

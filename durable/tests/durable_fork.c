@@ -1,5 +1,5 @@
-/* A fork of a process that handles jobs: the child can do nothing but close, and the parent goes on. With
- * real threads, on the databases that need no server. */
+/* A fork of a process that handles jobs: the child can only close the connection, and the parent goes on.
+ * With real threads, on the databases that need no server. */
 #include "memory/memory_store.h"
 #include "support/child.h"
 #include "support/runtime_test.h"

@@ -1,10 +1,9 @@
-/* What a member looks for, and what becomes of members that have died: their jobs, their answers, their
- * leases. */
+/* How a member looks for jobs, and what happens to the jobs, answers and leases of dead members. */
 #include "scripted_store.h"
 
 /* --- a member that is declared dead ------------------------------------------------------------ */
 
-/* It learns of its death by a renewal; or, if the connection has broken, when it resumes. */
+/* The process learns of it by a renewal; or, if the connection has broken, when the member resumes. */
 TEST(a_member_that_was_declared_dead_forgets_what_it_held_and_joins_again) {
     for (unsigned resumes = 0; resumes < 2; ++resumes) {
         begin_scripted((struct tw_durable_options){.horizon_ns = MINUTE, .poll_ns = 20 * MS});
@@ -50,7 +49,7 @@ TEST(an_answer_that_was_not_settled_when_its_member_was_declared_dead_counts_for
     script.claim.times = script.settle.times = 0;
     advance(self, MINUTE);
     assert_int_equal(self->count, 2);
-    assert_int_equal(self->fires[1].attempt, 2); /* the try of a member that has died counts */
+    assert_int_equal(self->fires[1].attempt, 2); /* the try of the dead member counts */
     assert_false(exists(self, "17"));
 }
 
@@ -83,7 +82,7 @@ static int has_an_error(const struct tw_durable_entry *entry, UNUSED void *arg) 
     return entry->error != NULL;
 }
 
-/* Such as one in a time zone that only another machine has. */
+/* For example, a job in a time zone that only another machine has. */
 TEST(a_job_whose_dates_this_machine_cannot_read_waits_a_minute) {
     struct tw_durable_job job = mail("17", tw_runtime_now(self->rt));
     struct tw_store_put put = {.job = &job};
@@ -106,7 +105,7 @@ TEST(a_job_whose_dates_this_machine_cannot_read_waits_a_minute) {
 
 /* --- a member that renews its lease ------------------------------------------------------------- */
 
-/* As under a lock on the jobs alone, or without a right on them. */
+/* For example, because another transaction has locked the jobs, or a right on them is missing. */
 TEST(a_lease_lasts_whatever_else_the_database_refuses) {
     const int64_t leases[] = {SECOND, 3 * SECOND, 15 * SECOND};
     const struct {
@@ -142,10 +141,10 @@ TEST(no_call_of_the_membership_takes_longer_than_a_third_of_the_lease) {
     assert_int_equal(script.shortest_timeout_ns, 500 * MS);
 }
 
-/* --- members that have died -------------------------------------------------------------------- */
+/* --- dead members ------------------------------------------------------------------------------ */
 
-/* `other` becomes a member whose own time, and so everything it does, stands still after it has put some jobs
- * that it holds. */
+/* `other` becomes a member that holds `count` jobs. Its own time then stands still, so it does nothing more.
+ */
 static void begin_dead(unsigned count) {
     other = begin_another((struct tw_durable_options){.lease_ns = SECOND, .horizon_ns = MINUTE});
     put_many(other->jobs, count, mail(NULL, SECOND));

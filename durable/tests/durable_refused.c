@@ -1,4 +1,4 @@
-/* What is refused changes nothing, and says why. */
+/* Calls that the library refuses change nothing, and say why. */
 #include "durable_test.h"
 #include "support/meaning.h"
 
@@ -90,7 +90,7 @@ TEST(a_connection_needs_a_place_and_an_address) {
     assert_int_equal(tw_durable_close(NULL), 0);
 }
 
-/* Also if the last call returned another error. */
+/* The explanation is that of the error, also if the last call returned another error. */
 TEST(errors_of_databases_have_explanations_of_their_own) {
     const int of_databases[] = {-ENOTCONN, -ETIMEDOUT, -EBUSY,  -EACCES, -EROFS,
                                 -ENOSPC,   -EBADMSG,   -EPROTO, -EIO};
@@ -103,7 +103,8 @@ TEST(errors_of_databases_have_explanations_of_their_own) {
 /* --- names --------------------------------------------------------------------------------- */
 
 TEST(malformed_names_are_refused_everywhere) {
-    /* Too long a form, surrogates, beyond the last character, cut off, no beginning. */
+    /* An overlong form, surrogates, a code beyond the last character, a cut character, a character without
+     * its first byte. */
     const char *const names[] = {NULL,
                                  "",
                                  too_long(),
@@ -158,7 +159,7 @@ TEST(the_longest_names_and_the_first_and_last_characters_of_each_length_are_take
 #define assert_job_refused(...) \
     assert_refused(put(self, (struct tw_durable_job){.kind = "mail", .key = "17", __VA_ARGS__}), -EINVAL)
 
-/* What else a schedule may not be: schedule.cpp, cron.cpp and zone.cpp. */
+/* For other bad schedules see schedule.cpp, cron.cpp and zone.cpp. */
 TEST(payloads_and_schedules_out_of_range_are_refused) {
     char payload[1] = {0};
     assert_job_refused(.payload = payload, .size = TW_DURABLE_PAYLOAD_MAX + 1);
@@ -237,7 +238,7 @@ static int call_back(UNUSED const struct tw_durable_entry *entry, void *arg) {
     assert_int_equal(tw_durable_get(process->jobs, "mail", "17", NULL, NULL), -EDEADLK);
     assert_int_equal(tw_durable_list(process->jobs, NULL, call_back, process), -EDEADLK);
     assert_int_equal(tw_durable_count(process->jobs, NULL), -EDEADLK);
-    assert_int_equal(tw_durable_count(process->keeper, NULL), 1); /* of another connection it may ask */
+    assert_int_equal(tw_durable_count(process->keeper, NULL), 1); /* a visitor may use another connection */
     return 17;
 }
 

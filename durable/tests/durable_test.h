@@ -1,9 +1,9 @@
-/* Shared by the tests of jobs: processes on virtual time, and a handler that writes down what it sees.
+/* Shared by the tests of jobs: processes on virtual time, and a handler that records its fires.
  *
- * The database in memory goes by the same virtual time, and each test has its own. It lasts as long as one
- * connection is open, so a test that closes its own keeps another. Each test begins with the process `self`,
- * which handles "mail"; one that needs other options begins it again. Its end also ends `other`, if there is
- * one. */
+ * Each test has a database in memory of its own, which follows the same virtual time. The database lasts as
+ * long as one connection is open, so each process keeps a second one, `keeper`. Each test begins with the
+ * process `self`, which handles "mail"; a test that needs other options begins that process again. The end of
+ * a test also ends `other`, if there is one. */
 #ifndef TICKWHEEL_TESTS_DURABLE_TEST_H
 #define TICKWHEEL_TESTS_DURABLE_TEST_H
 
@@ -20,7 +20,7 @@
 #define MINUTE (60 * TW_SECOND)
 #define HOUR (60 * MINUTE)
 
-/* A tick, and what the clocks may drift apart until a job is due. */
+/* How late a fire may be: a tick, and the drift between the clocks until a job is due. */
 #define LATE (10 * MS)
 
 struct fire_seen {
@@ -37,7 +37,7 @@ struct process {
     unsigned count;
     struct fire_seen fires[128];
 
-    /* What the handler does and answers; null: it is done. */
+    /* Called by the handler, and returns its answer; null: the handler answers TW_DURABLE_DONE. */
     enum tw_durable_answer (*inside)(struct tw_durable_fire *fire, struct process *it);
 };
 
@@ -71,7 +71,7 @@ static inline void advance(struct process *process, int64_t ns) {
     assert_int_equal(tw_runtime_advance(process->rt, ns), 0);
 }
 
-/* Ends a process with what it has of its own. */
+/* Closes a process's connections, and frees its runtime unless it shares that of another process. */
 static inline void end(struct process **process) {
     if (*process == NULL)
         return;
@@ -89,7 +89,7 @@ static inline struct process *new_process(void) {
     return process;
 }
 
-/* A process that handles "mail", with a time of its own. */
+/* Begins a process that handles "mail", on a runtime and a time of its own. */
 static inline struct process *begin_another(struct tw_durable_options options) {
     struct process *process = new_process();
     process->rt = new_runtime((struct tw_runtime_options){.driver = "manual"});
@@ -123,14 +123,14 @@ static int end_test(UNUSED void **state) {
 
 FIXTURE(begin_test, end_test);
 
-/* `other` is a second process on the time and the database of the first, which handles nothing yet. */
+/* Begins `other`, a second process with the runtime and the database of `self`, which handles nothing yet. */
 static inline void join(struct tw_durable_options options) {
     other = new_process();
     other->rt = self->rt;
     connect_with(other, options);
 }
 
-/* Closes its connection, and lets time go by without it. */
+/* Closes the process's connection, and then lets time pass. */
 static inline void go_away(struct process *process, int64_t ns) {
     assert_int_equal(tw_durable_close(process->jobs), 0);
     process->jobs = NULL;
@@ -154,7 +154,7 @@ static inline void put_mail(struct process *process, const char *key, int64_t de
     assert_int_equal(put(process, mail(key, delay)), 0);
 }
 
-/* Puts jobs like this one in one call. Their keys are "0", "1" and so on. */
+/* Puts `count` jobs like this one in one call. Their keys are "0", "1" and so on. */
 static inline void put_many(struct tw_durable *by, unsigned count, struct tw_durable_job like) {
     static char keys[2000][8];
     static struct tw_durable_job jobs[COUNT_OF(keys)];
@@ -180,7 +180,7 @@ static inline struct tw_durable_counts stats_of(struct process *process) {
     return counts;
 }
 
-/* What the database has of a job. Its texts are gone. */
+/* A visitor that copies the entry; the copy's texts are not valid after the visit. */
 static inline int copy_entry(const struct tw_durable_entry *entry, void *arg) {
     *(struct tw_durable_entry *)arg = *entry;
     return 0;
@@ -198,7 +198,7 @@ static inline bool exists(struct process *process, const char *key) {
     return result == 0;
 }
 
-/* Asserts that a fire was for this due time, at that time or a little later. */
+/* Asserts that a fire was for this due time, and came at that time or at most LATE later. */
 static inline void assert_fired(struct process *process, unsigned which, int64_t due_ns) {
     assert_true(which < process->count);
     const struct fire_seen *seen = &process->fires[which];

@@ -1,6 +1,6 @@
-// Two members on real threads, with a store whose calls fail before and after they were carried out. Puts
-// that claim meet each other, the membership that resumes, and the dispatcher; in the end everything has
-// fired.
+// Two members on real threads, with a store whose calls fail before or after the database has carried them
+// out. Puts that claim race with each other, with memberships that resume, and with dispatchers. At the end
+// all jobs must have fired.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -35,7 +35,7 @@ bool breaks(unsigned one_in) {
     return has_faults && random_below(&seed, one_in) == 0;
 }
 
-// After most calls that break the membership pauses and reconnects; after a put it resumes at once.
+// After most failed calls the membership pauses and reconnects; after a failed put it resumes at once.
 template <auto tw_store::*function, unsigned one_in = 500> struct faulty;
 template <class... Arguments, int (*tw_store::*function)(void *, Arguments...), unsigned one_in>
 struct faulty<function, one_in> {
@@ -52,7 +52,7 @@ int put(void *connection, tw_store_put *puts, std::size_t count, int keep, const
     return puts_to_break > 0 && puts_to_break-- > 0 ? -ETIMEDOUT : result;
 }
 
-// Tells of many jobs that there are not, too: so it takes the member long to compare, and puts come in
+// Also reports many jobs that do not exist, so that the member takes long to compare and puts come in
 // between.
 int resume(void *connection, tw_store_member *member, const std::int64_t *running, std::size_t count,
            tw_store_visitor *each, void *arg) {
@@ -90,8 +90,8 @@ tw_durable_answer note(tw_durable_fire *fire, void *) {
     return TW_DURABLE_DONE;
 }
 
-// Puts its share of the jobs, one or some at a time. What is said to have failed is put once more, and may be
-// there already.
+// Puts a share of the jobs, one or some at a time. Repeats a put that returns an error; its jobs may exist
+// already.
 void put_share(tw_durable *durable, int first, int how_many) {
     std::uint64_t seed = static_cast<std::uint64_t>(first) + 1;
     for (int next = first; next < first + how_many;) {
@@ -116,7 +116,7 @@ void put_share(tw_durable *durable, int first, int how_many) {
     }
 }
 
-// Returns what is left when nothing is, or patience has ended.
+// Waits until count() returns 0, or patience has ended. Returns the last count.
 template <class Count> std::int64_t wait_for_none(const Count &count) {
     const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     std::int64_t left;
@@ -185,8 +185,8 @@ TEST(whatever_breaks_all_that_was_put_fires) {
     end(it);
 }
 
-// One answer is lost, so that a member resumes while others put. Nothing else breaks, which would have it
-// resume once more and mend what went wrong.
+// One answer is lost, so that a member resumes while others put. Nothing else fails: another fault would make
+// the member resume once more, which would hide a mistake.
 TEST(what_is_put_while_a_member_resumes_is_held_by_it_or_by_nobody) {
     constexpr int turns = 20, count_of_each = jobs / putters / turns;
     cluster it;

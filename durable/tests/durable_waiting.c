@@ -1,5 +1,5 @@
-/* Threads that wait: puts behind a slow one, and handlers that take longer than their member lives. Real
- * threads and real time, some tenths of a second for the shortest lease that there is. */
+/* Threads that wait: puts that wait for a slow one, and handlers that run for longer than their member
+ * exists. Real threads and real time: some tests take a few tenths of a second. */
 #define _GNU_SOURCE
 #include "memory/memory_store.h"
 #include "support/child.h"
@@ -19,7 +19,7 @@ static const struct tw_store *inner_store(void) { return &memory_store; }
 
 /* --- puts that wait for another ------------------------------------------------------------------ */
 
-/* The first put takes until the test lets it go on. The database refuses the key "bad". */
+/* The first put waits until the test posts `go_on`. The database refuses the key "bad". */
 static sem_t go_on;
 static unsigned transactions, jobs_in_last;
 
@@ -55,7 +55,7 @@ static void *put_one(void *arg) {
     return NULL;
 }
 
-/* Has all of them put at the same time, behind a put that was there before. */
+/* Makes all of them put at the same time, while an earlier put is in progress. */
 static void put_together(struct putter *putters, size_t count) {
     struct tw_durable *jobs = NULL;
     struct tw_store store = *inner_store();
@@ -109,7 +109,7 @@ TEST(a_job_that_the_database_refuses_fails_only_its_own_put) {
                                {.kind = "replaced", .key = "bad"},
                                {.kind = "replaced", .key = "3"}};
     put_together(putters, COUNT_OF(putters));
-    assert_int_equal(transactions, 5); /* the first, all three, and each alone */
+    assert_int_equal(transactions, 5); /* the first put, the three together, and each of the three alone */
     for (size_t i = 0; i < COUNT_OF(putters); ++i)
         assert_int_equal(putters[i].result, i == 1 ? -EINVAL : 0);
     assert_string_equal(putters[1].why, "no such letter");
@@ -167,7 +167,7 @@ static struct tw_durable *begin_busy(struct tw_runtime *rt) {
 
 static int64_t an_hour_later(UNUSED void *arg) { return reading_of(CLOCK_BOOTTIME) + 3600 * TW_SECOND; }
 
-/* As another process does after the end of the lease: declares the member dead and releases its job. */
+/* Declares the member dead and releases its job, as another process does after the end of the lease. */
 static void declare_dead(void) {
     char why[64];
     void *another = NULL;
@@ -192,7 +192,7 @@ TEST(an_answer_of_a_member_that_has_died_meanwhile_counts_for_nothing) {
     tw_runtime_free(rt);
 }
 
-/* A poll would wake the workers as well, but much later. */
+/* The put must wake enough workers at once. A poll would also wake them, but much later. */
 TEST(jobs_of_one_put_run_at_the_same_time) {
     struct tw_runtime *rt = started_runtime((struct tw_runtime_options){0});
     struct tw_durable *jobs = NULL;
@@ -213,8 +213,8 @@ TEST(jobs_of_one_put_run_at_the_same_time) {
     tw_runtime_free(rt);
 }
 
-/* Other processes may be idle, so it takes only as many jobs as it can run within a quarter of a second: by
- * its first guess of 10 ms for each, 25, and two more for each worker. */
+/* Other processes may be idle, so a process takes only as many jobs as it can run within a quarter of a
+ * second. Its first guess is 10 ms for each job, which allows 25, and two more for each worker. */
 TEST(a_busy_process_leaves_jobs_that_are_ready_to_others) {
     struct tw_runtime *rt = started_runtime((struct tw_runtime_options){0});
     struct tw_durable *jobs = begin_busy(rt);
@@ -254,7 +254,8 @@ static int refusing_settle(void *of, const struct tw_store_member *member, struc
     return -EBUSY;
 }
 
-/* A process with a job whose answer the database has refused at least once. It refuses so many in all. */
+/* Begins a process with a job whose answer the database has refused at least once. The database refuses
+ * `refusals` times in all. */
 static struct tw_durable *begin_refused(struct tw_runtime *rt, unsigned refusals, int64_t timeout_ns) {
     static struct tw_store store;
     struct tw_durable *jobs = NULL;
@@ -294,12 +295,12 @@ TEST(a_close_says_that_answers_have_not_reached_the_database) {
     struct tw_durable *jobs = begin_refused(rt, UINT32_MAX, 200 * TW_MILLISECOND);
     assert_int_equal(tw_durable_close(jobs), -ETIMEDOUT);
     assert_non_null(strstr(tw_durable_explain(-ETIMEDOUT), "have not reached"));
-    assert_int_equal(tw_durable_count(keeper, NULL), 1); /* it fires again */
+    assert_int_equal(tw_durable_count(keeper, NULL), 1); /* the job will fire again */
     assert_int_equal(tw_durable_close(keeper), 0);
     tw_runtime_free(rt);
 }
 
-/* The membership finds that the member has died, and forgets the answers. */
+/* The membership finds that its member was declared dead, and drops the answers. */
 TEST(a_close_says_that_others_took_over_before_the_answers_were_taken) {
     struct tw_runtime *rt = started_runtime((struct tw_runtime_options){0});
     struct tw_durable *jobs = begin_refused(rt, UINT32_MAX, 5 * TW_SECOND);
@@ -316,7 +317,7 @@ static enum tw_durable_answer note_thread(UNUSED struct tw_durable_fire *fire, v
     return TW_DURABLE_DONE;
 }
 
-/* The pool runs a job, another one fills its queue, and it rejects all others. */
+/* The pool runs one job, a second one fills its queue, and the pool rejects all others. */
 TEST(handlers_wait_for_room_in_the_callers_pool) {
     struct tw_runtime *rt = started_runtime((struct tw_runtime_options){0});
     struct tw_workers *pool = NULL;
@@ -363,7 +364,7 @@ TEST(a_connection_is_not_opened_halfway_without_descriptors) {
     const int lowest = lowest_descriptor();
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &usual), 0);
     int result = -EMFILE;
-    for (unsigned spare = 0; result == -EMFILE; ++spare) { /* each of its two threads has one */
+    for (unsigned spare = 0; result == -EMFILE; ++spare) { /* each of its two threads needs one */
         struct rlimit few = {.rlim_cur = (rlim_t)lowest + spare, .rlim_max = usual.rlim_max};
         assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
         result = open_in_memory(&jobs, rt, address, (struct tw_durable_options){0});
@@ -378,7 +379,8 @@ TEST(a_connection_is_not_opened_halfway_without_descriptors) {
 
 /* --- a member that resumes while its dispatcher waits for the database ----------------------------- */
 
-/* A call of the dispatcher that waits in the database, and then times out without being carried out. */
+/* A call of the dispatcher that waits in the database, and then times out before the database carries it out.
+ */
 struct stop {
     atomic_bool is_planned, is_inside;
     sem_t go_on;
@@ -446,7 +448,7 @@ static void put_first(struct tw_durable *jobs, struct stop *stop) {
     wait_for(atomic_load(&stop->is_inside));
 }
 
-/* Puts another job, and loses the answer, so that the member resumes. */
+/* Puts another job, whose answer is lost, so that the member resumes. */
 static void have_resume(struct tw_durable *jobs) {
     const struct tw_durable_job other = {.kind = "slow", .key = "other", .due_ns = 20 * TW_MILLISECOND};
     atomic_store(&loses_an_answer, true);
@@ -464,7 +466,7 @@ static void go_on_and_end(struct tw_durable *jobs, struct stop *stop, struct tw_
     tw_runtime_free(rt);
 }
 
-/* The database does not answer, and the member goes on alone; but it knows already that the job is gone. */
+/* The start gets no answer, so the dispatcher goes on alone. But the member has already forgotten the job. */
 TEST(a_job_that_is_forgotten_while_its_start_is_asked_for_does_not_fire) {
     struct tw_runtime *rt = started_runtime((struct tw_runtime_options){0});
     struct tw_durable *jobs = begin_stopping(rt);
@@ -476,7 +478,7 @@ TEST(a_job_that_is_forgotten_while_its_start_is_asked_for_does_not_fire) {
     assert_int_equal(atomic_load(&fires), 0);
 }
 
-/* Its only worker is busy. */
+/* The job waits, because the only worker is busy. */
 TEST(a_started_job_that_the_member_no_longer_holds_when_it_resumes_does_not_fire) {
     struct tw_runtime *rt = started_runtime((struct tw_runtime_options){0});
     struct tw_durable *jobs = begin_busy(rt), *keeper = NULL;
@@ -515,7 +517,7 @@ static int counted_resume(void *of, struct tw_store_member *member, const int64_
     return error;
 }
 
-/* Its only worker is busy. */
+/* The job waits, because the only worker is busy. */
 TEST(a_job_that_starts_without_the_database_and_waits_for_a_worker_counts_as_started_after_a_resume) {
     struct tw_runtime *rt = started_runtime((struct tw_runtime_options){0});
     struct tw_durable *jobs = begin_busy(rt), *keeper = NULL;
@@ -537,7 +539,7 @@ TEST(a_job_that_starts_without_the_database_and_waits_for_a_worker_counts_as_sta
     tw_runtime_free(rt);
 }
 
-/* The database still holds the job for the member, which must not take it for one that it does not know. */
+/* The database still holds the job for the member, and the member must recognize it as its own. */
 TEST(a_job_whose_answer_is_on_its_way_while_the_member_resumes_is_not_released) {
     struct tw_runtime *rt = started_runtime((struct tw_runtime_options){0});
     struct tw_durable *jobs = begin_stopping(rt);
@@ -548,7 +550,7 @@ TEST(a_job_whose_answer_is_on_its_way_while_the_member_resumes_is_not_released) 
 }
 
 /* The database notifies the membership of the released job, so the membership finds that its member is dead.
- * It cannot join again yet. */
+ * The membership cannot join again yet. */
 TEST(an_answer_that_is_on_its_way_as_its_member_is_declared_dead_counts_for_nothing) {
     struct tw_runtime *rt = started_runtime((struct tw_runtime_options){0});
     struct tw_durable *jobs = begin_stopping(rt);

@@ -1,6 +1,6 @@
-// Calls without memory: each allocation of a call is refused once, and the call then says so, or does
-// without, and has changed nothing by halves. The allocations are those of C++ (operator new), by which the
-// library of jobs and the store in memory take theirs.
+// Calls that run out of memory. The tests refuse each allocation of a call once. The call must then return
+// -ENOMEM and change nothing, or succeed without that memory. Only operator new refuses: the library of jobs
+// and the store in memory allocate by it.
 #include <cstdint>
 
 #include <tickwheel/durable.h>
@@ -136,7 +136,7 @@ TEST(a_claim_without_memory_is_made_again) {
     end(it);
 }
 
-// Whether the put says that it has failed or not: what it has put fires, once.
+// Whatever the put returns, the job fires once if the put has stored it, and not at all otherwise.
 TEST(what_a_put_holds_without_memory_fires) {
     process it;
     begin(it);

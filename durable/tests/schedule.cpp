@@ -1,4 +1,4 @@
-// src/schedule.hpp: what a periodic job does next, and which schedules are refused.
+// Tests src/schedule.hpp: the plans for the next fire of a job, and the schedules that are refused.
 #include "src/schedule.hpp"
 
 #include <cstring>
@@ -23,7 +23,7 @@ using tickwheel::test::date;
 using tickwheel::test::second_ns;
 
 constexpr std::int64_t ms = 1'000'000;
-constexpr std::int64_t never = TW_STORE_NEVER;
+constexpr std::int64_t never = TW_NO_DEADLINE;
 constexpr std::int64_t year_ns = std::int64_t{365} * 86400 * second_ns;
 
 tw_durable_job periodic(std::int64_t period_ns, tw_durable_missed missed, std::int64_t grace_ns = second_ns) {
@@ -77,7 +77,7 @@ TEST(schedule_nothing_fires_before_it_is_due) {
     }
 }
 
-// Exactly the grace is not missed; a nanosecond more is.
+// A due time that is late by exactly the grace is not missed; a nanosecond later it is.
 TEST(schedule_within_the_grace_all_fire_one_after_the_other) {
     for (const auto missed : {TW_DURABLE_COALESCE, TW_DURABLE_BURST, TW_DURABLE_SKIP}) {
         const tw_durable_job job = periodic(100 * ms, missed);
@@ -91,11 +91,11 @@ TEST(schedule_within_the_grace_all_fire_one_after_the_other) {
 
 TEST(schedule_coalesce_fires_once_for_all_that_are_missed) {
     const tw_durable_job job = periodic(second_ns, TW_DURABLE_COALESCE);
-    // Due at 1, 2, 3, 4, 5...: at 5.5 with a grace of 1 s those up to 4 are missed.
+    // The due times are 1 s, 2 s, 3 s ...; at 5.5 s with a grace of 1 s those up to 4 s are missed.
     assert_plan(plan_fire(job, nullptr, second_ns, 5500 * ms), true, 4 * second_ns, 3, 5 * second_ns);
     assert_plan(plan_fire(job, nullptr, 5 * second_ns, 5500 * ms), true, 5 * second_ns, 0, 6 * second_ns);
     assert_plan(plan_fire(job, nullptr, second_ns, 2 * second_ns + 1), true, second_ns, 0, 2 * second_ns);
-    // What is missed by exactly the grace is not missed.
+    // A due time that is late by exactly the grace is not missed.
     assert_plan(plan_fire(job, nullptr, second_ns, 5 * second_ns), true, 3 * second_ns, 2, 4 * second_ns);
 }
 
@@ -155,8 +155,8 @@ TEST(schedule_the_last_date_is_the_end) {
     assert_plan(plan_fire(it.job, it.dates.get(), last, last + 2 * second_ns), false, never, 0, never);
 }
 
-// A due time that the expression does not select, because the zone was changed meanwhile, counts all the
-// same.
+// The stored due time fires even if the expression does not select it, because the zone has changed
+// meanwhile.
 TEST_IF(has_zones(), schedule_a_stored_date_counts_as_it_is) {
     const dated_job it("0 9 * * *", "Europe/Berlin", TW_DURABLE_COALESCE);
     const std::int64_t due = date(2024, 1, 1, 7) * second_ns;  // 08:00 in Berlin
@@ -165,7 +165,7 @@ TEST_IF(has_zones(), schedule_a_stored_date_counts_as_it_is) {
                 date(2024, 1, 2, 8) * second_ns, 2, date(2024, 1, 3, 8) * second_ns);
 }
 
-// --- the same by going through all due times ---
+// --- compared with a walk through all due times ---
 
 fire_plan walk(const std::vector<std::int64_t> &due, const tw_durable_job &job, std::int64_t now_ns) {
     std::size_t missed = 0;
@@ -202,7 +202,7 @@ TEST(schedule_plans_are_those_of_a_walk_through_all_due_times) {
     }
 }
 
-// --- what users say ---
+// --- the schedules of users ---
 
 TEST(schedule_sound_schedules_are_taken) {
     const auto assert_taken = [](auto change) {

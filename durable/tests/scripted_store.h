@@ -1,7 +1,7 @@
-/* A store that passes each call on to the database in memory, and lets a test break some of them: before the
- * call is carried out, or after, as if its answer were lost. All connections through it belong to one
- * process, whose database also has a clock that the test can set. The other processes of the test use the
- * database directly. */
+/* A store that passes each call on to the database in memory, and lets a test break some calls: before the
+ * database carries them out, or after that, as if the answer were lost. All connections through this store
+ * belong to one process, for which the test can also set the database's clock. The other processes of the
+ * test use the database directly. */
 #ifndef TICKWHEEL_TESTS_SCRIPTED_STORE_H
 #define TICKWHEEL_TESTS_SCRIPTED_STORE_H
 
@@ -12,9 +12,9 @@
 /* What happens to the next calls of one function of the store. */
 struct plan {
     unsigned times; /* the number of calls that the plan is for */
-    int before,
-        after; /* what they return instead: without being carried out, or afterwards; 0: nothing else */
-    void (*act)(void); /* called when the database has carried a call out; NULL: nothing */
+    int before,     /* the call returns this instead of being carried out; 0: the database carries it out */
+        after; /* the call returns this after the database has carried it out; 0: the database's result */
+    void (*act)(void); /* called when the database has carried out a call; NULL: nothing */
     unsigned calls;    /* result: the number of calls since the plan was made */
 };
 
@@ -23,7 +23,7 @@ static UNUSED const unsigned each_time = UINT32_MAX;
 static struct script {
     struct plan open, put, remove, join, renew, resume, bury, claim, start, settle, listen;
     const char *locked;     /* the key of a job that another transaction has locked; NULL: none */
-    int outage;             /* what every call returns, without being carried out; 0: the database is there */
+    int outage;             /* every call returns this without being carried out; 0: there is no outage */
     int64_t clock_ahead_ns; /* how far the database's clock is ahead of the runtime's */
     int64_t shortest_timeout_ns, longest_timeout_ns; /* of all connections */
 
@@ -31,7 +31,7 @@ static struct script {
     void *local_now_arg;
 } script;
 
-/* Plans for the next calls: they fail, lose their answers, or are followed by an act. */
+/* Plans for the next calls: they fail, their answers are lost, or an act follows. */
 static UNUSED struct plan broken(unsigned times, int error) {
     return (struct plan){.times = times, .before = error};
 }
@@ -85,7 +85,7 @@ PASSES_ON(listen, (void *of), of)
 
 static bool is_locked(const char *key) { return script.locked != NULL && strcmp(script.locked, key) == 0; }
 
-/* These pass the locked job by. */
+/* These two do not touch the locked job. */
 static int start_unlocked(void *of, const struct tw_store_member *member, struct tw_store_start *starts,
                           size_t count, int64_t *now_ns) {
     int error = inner_store()->now(of, now_ns);
@@ -164,16 +164,16 @@ static const struct tw_store *scripted_store(void) {
 /* Begins the process with this store, and nothing planned yet. */
 static UNUSED void begin_scripted(struct tw_durable_options options) {
     end(&other);
-    end(&self); /* by the former script */
+    end(&self); /* while the former script still holds */
     script = (struct script){0};
     options.store = scripted_store();
     begin_with(options);
 }
 
-/* Fails its call and leaves the connection as it is. */
+/* The error with which the database refuses a call; the connection stays open. */
 #define REFUSAL (-EBUSY)
 
-/* Options with which a process notices soon what happens to the database. */
+/* Options with which a process soon notices changes of the database. */
 static UNUSED const struct tw_durable_options watchful = {.lease_ns = 3 * SECOND, .poll_ns = 20 * MS};
 
 static int64_t an_hour_later(void *rt) { return tw_runtime_now(rt) + HOUR; }
@@ -188,7 +188,7 @@ static void *open_another(void) {
     return connection;
 }
 
-/* Does what another process does when all leases have ended. */
+/* Declares all members dead, as another process does when all leases have ended. */
 static UNUSED void declare_all_dead(void) {
     void *const another = open_another();
     assert_true(inner_store()->bury(another, 1000) >= 0);

@@ -1,21 +1,22 @@
-// Clusters on virtual time that suffer what can go wrong, by chance, with an oracle that looks on.
+// Clusters on virtual time with random faults, and an oracle that checks each fire.
 //
 // The calls of a process break before or after the database has acted; processes crash, pause for longer than
 // their leases, and are cut off; the database is away, and its clock is set. There is one true time, from
-// which the database's clock and those of the processes differ. The oracle knows what users have put and what
-// fired:
+// which the database's clock and those of the processes differ. The oracle knows all puts and all fires, and
+// checks:
 //
 //     O1  No handler begins before its job is due by the database's clock, nor before the delay of an answer.
 //     O2  A handler begins while its process has a lease, as the database sees it.
-//     O3  It begins after the database has said that it may, or when the process cannot ask.
+//     O3  It begins only after the database has allowed it, or when the process cannot ask the database.
 //     O4  Tokens rise.
 //     O5  A job that was removed or replaced does not begin any more.
 //     O6  The due times of a periodic job fire one after the other, and only a policy leaves any out.
-//     O7  A due time that was done fires again only if something has befallen a process since it fired.
-//     O8  When all faults have ended, nothing that is due is left.
+//     O7  A due time whose handler answered "done" fires again only if a fault has hit a process since that
+//     fire. O8  When all faults have ended, no due job is left.
 //
-// The invariants of claimed_jobs.hpp are checked after each turn of a process. TW_NIGHTLY=1 runs ten times as
-// many clusters. TW_SEED=N runs those of one seed, which decides everything; a failure names its own.
+// The simulation also checks the invariants of claimed_jobs.hpp after each turn of a process. TW_NIGHTLY=1
+// runs ten times as many clusters. TW_SEED=N runs the clusters of one seed, which decides everything; a
+// failure prints its seed.
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -52,15 +53,16 @@ struct process {
     std::int64_t skew;  // of its clock
     tw_runtime *rt = nullptr;
     tw_durable *jobs = nullptr;
-    bool is_dead = false;  // has crashed: nothing of it reaches the database any more
+    bool is_dead = false;  // has crashed: none of its calls reaches the database any more
     std::int64_t paused_until = 0, cut_off_until = 0;
-    std::int64_t faulted_at = -hour;               // when something last went wrong with it
-    std::int64_t lease_end = 0, renewed_at = 0;    // as the database has it
+    std::int64_t faulted_at = -hour;               // true time of its last fault
+    std::int64_t lease_end = 0, renewed_at = 0;    // of the lease in the database
     std::map<std::int64_t, std::int64_t> started;  // tokens of jobs that it was allowed to start, and when
-    bool took_effect = false;  // the last call that changes jobs was carried out, whatever it returned
+    bool took_effect = false;  // the database carried out the last change of jobs, whatever the call returned
 };
 
-// A job, as users have put it and as it has fired. Times are the database's, unless they are true ones.
+// The oracle's knowledge of a job: how users have put it, and how it has fired. Times are the database's,
+// except those that say "true time".
 struct job_model {
     bool exists = false;
     std::int64_t period = 0, grace = second;
@@ -71,10 +73,10 @@ struct job_model {
     bool has_begun = false;           // for this due time
     tw_durable_answer answer = TW_DURABLE_DONE;
     std::int64_t begun_at = 0;  // true time of the last fire
-    process *last = nullptr;    // that has begun it last
+    process *last = nullptr;    // the process of the last fire
     std::int64_t last_token = 0;
-    std::int64_t former_token = 0;   // fires up to this one are of a former job
-    std::int64_t allowed_token = 0;  // of these the one that may still begin: it was started
+    std::int64_t former_token = 0;   // fires with tokens up to this one are of a former job
+    std::int64_t allowed_token = 0;  // of these, the one that may still begin because it was started
 };
 
 // --- the world -----------------------------------------------------------------------------------
@@ -82,10 +84,10 @@ struct job_model {
 const scenario *scene;
 std::uint64_t first_seed, seed;
 std::int64_t now, database_offset, outage_until, clock_set_at, next_act, next_fault;
-bool is_over;                                     // no more faults, and each handler is done at once
-std::vector<std::unique_ptr<process>> processes;  // those of former times, too
+bool is_over;                                     // no more faults; each handler answers "done" at once
+std::vector<std::unique_ptr<process>> processes;  // also those that have crashed
 std::map<std::string, job_model> jobs;
-void *observer;  // a connection with the database that nothing befalls
+void *observer;  // a connection with the database that has no faults
 std::uint64_t fires, repeats, unconfirmed, removed;
 
 const tw_store &inner() { return memory_store; }
@@ -109,7 +111,7 @@ bool reaches(const process &member) {
     return !member.is_dead && std::max(member.cut_off_until, outage_until) <= now;
 }
 
-// --- the store: the one in memory, unless the connection breaks --------------------------------------
+// --- the store: the memory store, unless the connection breaks ---------------------------------------
 
 struct connection {
     process *whose;
@@ -157,7 +159,7 @@ const char *explain(void *) { return "the simulation"; }
 
 process &of(void *raw) { return *static_cast<connection *>(raw)->whose; }
 
-// A put that needs the time asks for it first.
+// A put that needs the time reads the clock first, so `took_effect` must not be left from an earlier call.
 int read_clock(void *raw, std::int64_t *now_ns) {
     const int error = faulty<&tw_store::now>::call(raw, now_ns);
     of(raw).took_effect = false;
@@ -249,7 +251,7 @@ constexpr tw_store store = {
 
 // --- the oracle ----------------------------------------------------------------------------------
 
-// What the database has of a job; its state is 0 if it has none. Its texts are gone.
+// The database's entry of a job, without its texts. If there is no such job, the entry's state is 0.
 tw_durable_entry entry_of(const char *key) {
     tw_durable_entry entry = {};
     tw_durable_filter filter = {};
@@ -262,14 +264,14 @@ tw_durable_entry entry_of(const char *key) {
     return entry;
 }
 
-// True if something has befallen one of the two processes since the last fire.
+// True if a fault has hit this process or that of the last fire since the last fire, or the clock was set.
 bool is_excused(const process &by, const job_model &model) {
     return by.faulted_at >= model.begun_at ||
            (model.last != nullptr && model.last->faulted_at >= model.begun_at) ||
            clock_was_set_since(model.begun_at - lease);
 }
 
-// A job that the database no longer has, although no user removed the job.
+// Checks a job that the database no longer has, although no user removed it.
 void check_ended(const char *key, const job_model &model) {
     require(model.period == 0, "O8: a periodic job is gone", key);
     require(model.has_begun, "O8: it is gone, and has not fired", key);
@@ -277,7 +279,8 @@ void check_ended(const char *key, const job_model &model) {
             "O8: it is gone, and was to fire again", key);
 }
 
-// What was started may still begin: its process may come to it later.
+// Notes that a job was removed or replaced. If it was started, it may still begin, because it may wait for a
+// worker.
 void end_former(job_model &model, const tw_durable_entry &former) {
     model.exists = false;
     model.changed_at = now;
@@ -292,7 +295,7 @@ void check_move(const process &by, const tw_durable_fire &fire, const job_model 
     const std::int64_t next = model.has_begun ? model.due + model.period : model.due;
     const auto overruns = static_cast<std::int64_t>(fire.overruns) * model.period;
     std::int64_t left_out = (fire.due_ns - overruns - next) / model.period;
-    // The answer was lost, and then the due time was missed with others.
+    // The answer was lost, so the due time fires again as one of several missed ones.
     if (left_out < 0 && left_out >= -1 - static_cast<std::int64_t>(fire.overruns) && is_excused(by, model))
         left_out = 0;
     require((fire.due_ns - next) % model.period == 0 && (left_out == 0 || model.missed == TW_DURABLE_SKIP) &&
@@ -319,7 +322,7 @@ void begins(process &by, const tw_durable_fire &fire) {
     } else {
         ++unconfirmed;
         require(!scene->confirmed_only && by.faulted_at >= now - lease, "O3: it has not asked", fire.key);
-        by.faulted_at = now;  // which goes on
+        by.faulted_at = now;  // the fault that kept the process from asking goes on
     }
     if (!model.exists || fire.token <= model.former_token) {
         require(!is_confirmed || fire.token == model.allowed_token ||
@@ -346,7 +349,7 @@ void begins(process &by, const tw_durable_fire &fire) {
     model.begun_at = now;
 }
 
-// O8
+// Checks O8.
 void check_left(const char *key, const job_model &model) {
     const tw_durable_entry entry = entry_of(key);
     require(model.exists || entry.state == 0, "O8: it was removed, and is there", key);
@@ -355,7 +358,7 @@ void check_left(const char *key, const job_model &model) {
     require(entry.state == 0 || entry.ready_ns >= database_now() - minute, "O8: it is left", key);
 }
 
-// --- users, handlers and fate --------------------------------------------------------------------------
+// --- users, handlers and faults ------------------------------------------------------------------------
 
 tw_durable_answer on_fire(tw_durable_fire *fire, void *arg) {
     begins(*static_cast<process *>(arg), *fire);
@@ -389,7 +392,7 @@ void begin_process() {
     options.single_thread = 1;
     options.store = &store;
     const std::string address = "simulation:" + std::to_string(processes.size() - 1);
-    const std::int64_t outage = std::exchange(outage_until, 0);  // to open needs the database
+    const std::int64_t outage = std::exchange(outage_until, 0);  // tw_durable_open needs the database
     const tw_durable_retries retries = {1000, 2 * second, 10 * second};
     require(tw_durable_open(&member.jobs, member.rt, address.c_str(), &options) == 0 &&
                 tw_durable_register(member.jobs, "job", on_fire, &member, &retries) == 0,
@@ -405,7 +408,7 @@ void crash(process &member) {
     tw_runtime_free(member.rt);
 }
 
-// The clock of the process leaps to the present, and the jobs that are due fire.
+// Moves the process's clock to the present, so that due jobs fire.
 void turn(process &member) {
     require(tw_runtime_leap(member.rt, now + member.skew - tw_runtime_now(member.rt)) == 0, "no leap");
     const char *const invariant = claimed_jobs_inspector::broken_invariant(member.jobs->member->jobs);
@@ -472,7 +475,7 @@ void act_as_user() {
     process *const by = random_process();
     if (by == nullptr)
         return;
-    turn(*by);  // the user's thread knows what time it is
+    turn(*by);  // the user's thread would see the present time
     const std::string key = "job " + std::to_string(below(24));
     const tw_durable_entry former = entry_of(key.c_str());
     job_model &model = jobs[key];
@@ -557,7 +560,7 @@ void run(const scenario &what, std::uint64_t seed_of_all) {
         begin_process();
     run_until(hour);
 
-    // Long enough for leases to end, tries to be over, and all that was missed to fire.
+    // Without faults, run long enough for leases to end, for all tries, and for all missed due times to fire.
     is_over = true;
     outage_until = 0;
     for (const auto &each : processes)
@@ -580,7 +583,7 @@ constexpr scenario scenarios[] = {
     {"stormy_clock", true, true, false, 0},
 };
 
-// A scenario in which nothing went wrong proves nothing.
+// Also checks that the events of the scenario have happened, because a run without them proves nothing.
 void run_all(const scenario &what, std::uint64_t first, std::uint64_t count) {
     fires = repeats = unconfirmed = removed = 0;
     for (std::uint64_t each = first; each < first + count; ++each)

@@ -153,7 +153,7 @@ void write_content(const std::string &path, const std::string &content) {
     std::ofstream(path, std::ios::binary | std::ios::trunc) << content;
 }
 
-// A database of some pages, and the log not in use.
+// Makes a database of several pages, whose log is not in use.
 std::string make_large_database(const folder &in) {
     connection to(in.in("jobs.db"));
     for (int i = 0; i < 50; ++i)
@@ -224,7 +224,7 @@ TEST(an_empty_file_is_a_new_database) {
 
 constexpr int cannot_mount = 77;
 
-// A file system of its own for this process, of so many bytes.
+// Mounts a small file system that only this process sees. Its size is in `options`.
 bool mount_small(const char *where, const char *options) {
     if (unshare(CLONE_NEWNS) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0)
         return false;
@@ -293,7 +293,7 @@ TEST(a_disk_that_can_only_be_read_is_refused) {
 
 // --- tables of other releases, and tables that others have changed --------------------------------
 
-// The steps of this release, and one of the next.
+// The steps of this release, and one of a next release.
 std::vector<sqlite::step> and_then(sqlite::step next) {
     std::vector<sqlite::step> steps(sqlite::all_steps().begin(), sqlite::all_steps().end());
     steps.push_back(next);
@@ -312,7 +312,7 @@ TEST(tables_of_a_former_release_are_brought_up_to_date) {
     assert_int_equal(migrate(by, "alter table @job add column colour text default 'red'"), 0);
     assert_string_equal(by.ask("select key || colour from tickwheel_job").c_str(), "17red");
     assert_string_equal(by.ask("select value from tickwheel_meta where name = 'version'").c_str(), "2");
-    assert_int_equal(migrate(by, "this would be an error"), 0);  // it is there already
+    assert_int_equal(migrate(by, "this would be an error"), 0);  // the tables are of this version already
 }
 
 TEST(a_step_that_fails_changes_nothing) {
@@ -373,7 +373,7 @@ TEST(missing_tables_and_columns_are_noticed) {
     }
 }
 
-// Its key is a value that does not find the row again when it is bound as a text.
+// A statement that binds such a key as a text does not find the row.
 TEST(a_row_whose_key_is_no_text_fails_and_stops_no_other) {
     const folder in;
     connection to(make_database(in));
@@ -397,7 +397,7 @@ TEST(a_row_whose_key_is_no_text_fails_and_stops_no_other) {
     };
     assert_int_equal(sqlite_store.claim(to.raw(), &request, add, &claimed, &look), 0);
     assert_string_equal(claimed.c_str(), "17 ");
-    assert_int_equal(look.next_ns, TW_STORE_NEVER);
+    assert_int_equal(look.next_ns, TW_NO_DEADLINE);
     assert_string_equal(
         by.ask("select count(*) from tickwheel_job where failed and error = 'the key is not a text'").c_str(),
         "3");

@@ -1,4 +1,4 @@
-// Jobs in a transaction of the caller's: durable_sqlite.h.
+// Jobs in the caller's transaction: durable_sqlite.h.
 #include <poll.h>
 
 #include <tickwheel/durable_sqlite.h>

@@ -17,7 +17,7 @@ std::int64_t steady_now() {
 
 // --- locks -----------------------------------------------------------------------------------
 
-// A child that holds a lock on the database until it is told to end.
+// A child that holds a lock on the database until this object ends.
 class locker {
   public:
     locker(const std::string &path, const char *how) {
@@ -109,7 +109,7 @@ TEST(a_short_lock_is_waited_for) {
 
 // --- ends ------------------------------------------------------------------------------------
 
-// Puts job after job, and says so after each.
+// Puts job after job, and reports each put.
 [[noreturn]] void put_until_killed(const std::string &path, int round, signal_line &line) {
     connection to(path);
     for (int i = 0;; ++i) {
@@ -121,7 +121,7 @@ TEST(a_short_lock_is_waited_for) {
     }
 }
 
-// Returns how many puts had returned.
+// Kills a child that puts jobs. Returns how many of its puts had returned.
 int kill_a_writer(const std::string &path, int round, std::int64_t after_ns) {
     signal_line line;
     const pid_t child = fork();

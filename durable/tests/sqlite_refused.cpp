@@ -1,6 +1,6 @@
-// Any statement can fail: the disk is full, another program holds a lock, a user's trigger objects. An
-// operation that needs the statement must fail and change nothing; any other must do all its work. Here
-// triggers refuse one kind of statement at a time, for each operation of the store.
+// Any statement can fail: the disk is full, another program holds a lock, a user's trigger refuses. An
+// operation that needs the statement must fail and change nothing; any other must do all its work. In these
+// tests triggers refuse one kind of statement at a time, for each operation of the store.
 #include <filesystem>
 
 #include "sqlite_test.hpp"
@@ -19,11 +19,11 @@ const char *const kinds[] = {"mail"};
 
 int ignore(const tw_durable_entry *, void *) { return 0; }
 
-// What the database holds: a member with a held job, a dead member with a started job, a pending and a failed
-// job.
+// The content of the database: a member with a held job, a dead member with a started job, a pending and a
+// failed job.
 struct content {
     tw_store_member who{}, dead{};
-    std::int64_t token = 0;  // of the job that was held last
+    std::int64_t token = 0;  // of the last job that put_held has claimed
 
     // Puts a job that is due now, and holds it for the member.
     int put_held(void *to, const char *key, const tw_store_member &member) {
@@ -65,7 +65,7 @@ struct content {
     }
 };
 
-// What is in the database. Two runs of an operation differ in the times alone.
+// A text of all rows of the database. Two runs of an operation differ only in `times`.
 struct snapshot {
     std::string content, times;
 };

@@ -1,4 +1,4 @@
-// Helpers for the tests of what is particular to the SQLite store.
+// Helpers for the tests that only the SQLite store needs.
 #pragma once
 
 #include <dirent.h>
@@ -62,8 +62,8 @@ class folder {
     std::string path_;
 };
 
-// A connection of the store's, or why there is none. Its functions may be called in the child of a fork, so
-// they report by their results.
+// A connection of the SQLite store, or the error with which it failed to open. The child of a fork may call
+// its functions, so they report by their results and assert nothing.
 class connection {
   public:
     explicit connection(const std::string &path, std::int64_t timeout_ns = 20 * second,
@@ -126,7 +126,7 @@ class connection {
     std::string why_;
 };
 
-// A connection of SQLite's own, as other programs have it.
+// A plain connection of SQLite, as other programs have it.
 class other_program {
   public:
     explicit other_program(const std::string &path) {
@@ -164,7 +164,7 @@ template <typename F> int in_child(F body) {
     return WEXITSTATUS(status);
 }
 
-// A pipe: what one process says, and another waits for.
+// A pipe by which one process sends numbers, for which another waits.
 class signal_line {
   public:
     signal_line() { assert_int_equal(pipe(ends_), 0); }
@@ -182,7 +182,7 @@ class signal_line {
     }
     bool say(int number = 0) { return write(ends_[1], &number, sizeof number) == sizeof number; }
 
-    // Returns -1 if nothing comes any more.
+    // Returns -1 if the other side has hung up.
     int hear() {
         int number = -1;
         return read(ends_[0], &number, sizeof number) == sizeof number ? number : -1;

@@ -33,7 +33,7 @@ std::int64_t steady_now() {
     return read.tv_sec * second + read.tv_nsec;
 }
 
-// Lets a little time go by.
+// Advances the local clock a little, and sleeps if the database runs in real time.
 void pass_some() {
     local_time += ms;
     const timespec some{.tv_sec = 0, .tv_nsec = ms};
@@ -128,7 +128,7 @@ int begin_test(void **) {
     return 0;
 }
 
-// Most tests leave few jobs behind, and their tables empty for the next one.
+// Removes the few jobs that most tests leave behind, so that the next test finds empty tables.
 int end_test(void **) {
     tw_durable_filter some{};
     some.limit = 100;
@@ -318,7 +318,7 @@ std::optional<std::int64_t> connection::told(std::int64_t patience) {
     assert_true(waiting.fd >= 0);
     const std::int64_t until = steady_now() + patience;
     for (;;) {
-        // Before the wait: it may have come while another function used the connection.
+        // Read before the wait: a notification may have come while another function used the connection.
         std::int64_t ready = -1;
         const int result = store().told(raw_, &ready);
         assert_in_range(result, 0, 1);

@@ -1,4 +1,4 @@
-// Claiming.
+// Claims.
 #include <algorithm>
 
 #include "store_test.hpp"
@@ -90,7 +90,7 @@ TEST(a_claim_of_nothing_still_looks) {
     assert_true(to.claim(who, {"mail"}, 2 * minute, 0).empty());
     assert_int_equal(to.look().next_ns, ready);
     assert_true(to.claim(who, {}).empty());
-    assert_int_equal(to.look().next_ns, TW_STORE_NEVER);
+    assert_int_equal(to.look().next_ns, TW_NO_DEADLINE);
 }
 
 TEST(only_kinds_that_are_named_are_claimed) {
@@ -100,7 +100,7 @@ TEST(only_kinds_that_are_named_are_claimed) {
     const std::vector<seen> claimed = to.claim(who, {"bill"});
     assert_int_equal(claimed.size(), 1);
     assert_string_equal(claimed[0].kind.c_str(), "bill");
-    assert_int_equal(to.look().next_ns, TW_STORE_NEVER);
+    assert_int_equal(to.look().next_ns, TW_NO_DEADLINE);
 }
 
 TEST(a_kind_that_is_named_twice_is_claimed_once) {
@@ -123,7 +123,7 @@ TEST(the_horizon_bounds_a_claim) {
 TEST(a_claim_looks_for_what_comes_next) {
     const std::int64_t before = to.now();
     put_row("mail", {"1", "2"});
-    to.claim(who, {"mail"}, 0, 1);  // as many as its limit: the next is known to be no earlier
+    to.claim(who, {"mail"}, 0, 1);  // reaches its limit, so `next_ns` is only a lower bound
     assert_true(to.look().next_ns <= to.get("mail", "2")->ready);
     to.claim(who, {"mail"}, 0, 1);
     to.put("mail", "3", minute);
@@ -147,7 +147,7 @@ TEST(a_failed_job_is_not_claimed) {
     to.put("mail", "17");
     to.settle(who, outcome_of(to.claim(who, {"mail"}).at(0), TW_STORE_FAIL));
     assert_true(to.claim(who, {"mail"}, minute).empty());
-    assert_int_equal(to.look().next_ns, TW_STORE_NEVER);
+    assert_int_equal(to.look().next_ns, TW_NO_DEADLINE);
 }
 
 // --- tokens ----------------------------------------------------------------------------------
@@ -157,7 +157,7 @@ TEST(a_token_rises_with_each_claim_whatever_becomes_of_the_job_in_between) {
         [&](const seen &held) { to.settle(who, outcome_of(held, TW_STORE_RELEASE)); },
         [&](const seen &held) { to.settle(who, outcome_of(held, TW_STORE_END)); },
         [&](const seen &) { to.remove("mail", "17"); },
-        [&](const seen &) { /* it is replaced */ },
+        [&](const seen &) { /* the next put replaces it */ },
     };
     std::int64_t last = 0;
     for (const auto &end : ends)

@@ -1,4 +1,4 @@
-// Holding: by puts that claim what they put; starting, and settling.
+// Held jobs: starting them, settling them, and puts that claim their jobs.
 #include <atomic>
 #include <thread>
 
@@ -7,11 +7,11 @@
 namespace tickwheel::durable::tests {
 namespace {
 
-// What the member holds.
+// The job that the member holds.
 seen held_job;
 
-// Has it hold a job that is not ready for a while, or started. A busy machine may take longer than a short
-// delay, and then the job is put once more with a longer one.
+// Makes the member hold a job: started if `delay` is 0, otherwise not ready yet. If a busy machine takes
+// longer than the delay, puts the job once more with a longer one.
 void hold(std::int64_t delay) {
     do {
         to.put("mail", "17", delay);
@@ -49,7 +49,7 @@ TEST(to_start_twice_is_to_start_once) {
 
 void assert_is_lost(const tw_store_start &start) {
     assert_false(start.started);
-    assert_int_equal(start.ready_ns, TW_STORE_NEVER);
+    assert_int_equal(start.ready_ns, TW_NO_DEADLINE);
 }
 
 TEST(a_job_that_the_member_holds_no_more_is_not_started) {
@@ -74,7 +74,7 @@ TEST(a_job_is_not_started_after_the_lease) {
     wait_until([&] { return to.now() > held_job.ready; });
     const tw_store_start start = to.start(who, held_job);
     assert_false(start.started);
-    assert_int_equal(start.ready_ns, held_job.ready);  // it still holds it
+    assert_int_equal(start.ready_ns, held_job.ready);  // the member still holds the job
     assert_int_equal(to.renew(who), 0);
     assert_true(to.start(who, held_job).started);
 }
@@ -232,7 +232,7 @@ TEST(several_outcomes_are_settled_at_once) {
 
 // --- puts that claim ----------------------------------------------------------------------------
 
-// What `start` and `settle` ask for, of a job that its put has claimed.
+// The fields of a job that its put has claimed, as far as `start` and `settle` need them.
 seen held_by(const tw_store_put &put) {
     seen it;
     it.kind = put.job->kind;
@@ -255,7 +255,7 @@ TEST(a_put_can_hold_what_it_puts) {
     assert_int_equal(it.ready, put.ready_ns);
     assert_int_equal(it.job.due_ns, put.ready_ns);
     assert_int_equal(to.claim(to.join("another"), {"mail"}, minute).size(), 0);
-    assert_int_equal(to.look().next_ns, TW_STORE_NEVER);
+    assert_int_equal(to.look().next_ns, TW_NO_DEADLINE);
     const seen held = held_by(put);
     assert_false(to.start(who, held).started);
     assert_int_equal(to.settle(who, outcome_of(held, TW_STORE_END)), 1);
@@ -387,7 +387,8 @@ TEST(listeners_are_told_of_what_a_put_does_not_hold) {
     assert_true(ear.told(30 * second).has_value());
 }
 
-// A put whose member is just being buried, or resumes, is seen by that or holds nothing.
+// If a member leaves during a put that claims for it, then `leave` releases the job, or the put does not
+// claim it.
 TEST(no_put_holds_for_a_member_that_ends_meanwhile) {
     constexpr int rounds = SLOW ? 20 : 100;
     connection other;

@@ -154,7 +154,7 @@ TEST(of_several_of_one_name_the_first_is_kept) {
 
 // --- names and payloads ----------------------------------------------------------------------
 
-// Puts, finds, claims and removes a job of these names.
+// Puts, finds, claims and removes a job of this name.
 void assert_name_is_safe(const std::string &kind, const std::string &key) {
     assert_int_equal(to.put(kind, key), 0);
     assert_int_equal(to.put_keep(kind, key), 1);
@@ -244,7 +244,7 @@ TEST(a_started_job_is_removed_too_late) {
 
 // --- requeueing ------------------------------------------------------------------------------
 
-// Puts a job and has it fail.
+// Puts a job and settles it as failed.
 void put_failed(const char *kind, const char *key) {
     to.put(kind, key);
     const seen held = to.claim(who, {kind}).at(0);

@@ -1,13 +1,14 @@
-// Being told. A store that tells nobody skips these.
+// Notifications. A store that sends none skips these tests.
 #include "store_test.hpp"
 
 namespace tickwheel::durable::tests {
 namespace {
 
-// The second is how long a listener must hear nothing: in real time, as the databases need it.
+// How long a test waits for a notification, and for how long none may come. Real time, because the databases
+// need it.
 constexpr std::int64_t patience = 10 * second, while_silent = 100 * ms;
 
-// A connection that listens, while `to` does things.
+// A connection that listens, while `to` changes jobs.
 connection ear(nullptr);
 
 int begin_listening(void **state) {

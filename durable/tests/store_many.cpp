@@ -10,7 +10,7 @@
 namespace tickwheel::durable::tests {
 namespace {
 
-// Puts so many jobs of a kind, in batches.
+// Puts `count` jobs of a kind, in batches.
 void put_crowd(const char *kind, int count, std::int64_t delay) {
     constexpr int batch = 1000;
     for (int begun = 0; begun < count; begun += batch) {
@@ -24,7 +24,7 @@ void put_crowd(const char *kind, int count, std::int64_t delay) {
     }
 }
 
-// CMocka's checks end a test by a jump, which must not leave a thread. So threads note what is wrong.
+// CMocka's checks end a test by a longjmp, which must not leave a thread. So threads record a failure here.
 class race {
   public:
     explicit race(int jobs) : left(jobs) {}

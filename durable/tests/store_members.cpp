@@ -80,7 +80,7 @@ TEST(a_burial_goes_on_where_its_limit_ended_it) {
     assert_int_equal(to.bury(2), 2);
     to.claim(other, {"none"});
     assert_true(to.look().has_dead);
-    assert_int_equal(to.renew(who), -ESTALE);  // it is dead as a whole
+    assert_int_equal(to.renew(who), -ESTALE);  // the member is dead although it still holds jobs
     assert_int_equal(to.bury(2), 2);
     assert_int_equal(to.bury(2), 1);
     assert_int_equal(to.bury(2), 0);
@@ -101,7 +101,7 @@ TEST(a_burial_leaves_the_living_alone) {
 
 // --- the dead --------------------------------------------------------------------------------
 
-// Each function refuses a dead member, which once held this job.
+// Asserts that each function refuses the dead member `who`, which held this job.
 void assert_is_refused(const seen &held) {
     std::int64_t read = 0;
     tw_store_start start{};
@@ -123,7 +123,7 @@ TEST(a_member_that_is_dead_or_has_left_may_do_nothing) {
     const seen held = to.claim(who, {"mail"}).at(0);
     to.end_lease(who);
     assert_int_equal(to.bury(1), 1);
-    assert_is_refused(held);  // it still holds one
+    assert_is_refused(held);  // the member still holds a job
     assert_int_equal(to.bury(), 1);
     assert_is_refused(held);
     who = to.join();
@@ -184,7 +184,7 @@ TEST(resuming_marks_what_runs_as_started) {
     const std::int64_t token = claimed.at(0).token, of_another = claimed.at(1).token + 1000;
     const tw_store_member other = to.join();
     std::vector<seen> held;
-    assert_int_equal(to.renew(who, 1), 0);  // whether the lease lasts does not matter
+    assert_int_equal(to.renew(who, 1), 0);  // `resume` does not need a lease that lasts
     assert_int_equal(to.resume(who, &held, {token, of_another}), 0);
     assert_int_equal(held.size(), 2);
     for (const seen &each : held)
@@ -229,7 +229,7 @@ TEST(the_former_epoch_neither_starts_nor_settles) {
 TEST(resuming_and_leaving_do_not_need_the_epoch) {
     tw_store_member former = who;
     assert_int_equal(to.resume(who), 0);
-    assert_int_equal(to.resume(former), 0);  // the answer to the first did not arrive
+    assert_int_equal(to.resume(former), 0);  // as if the answer to the first had been lost
     assert_true(former.epoch > who.epoch);
     assert_int_equal(to.leave(who), 0);
     assert_int_equal(to.renew(former), -ESTALE);

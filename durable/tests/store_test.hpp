@@ -1,8 +1,8 @@
 // Helpers for the suite that every store must pass.
 //
-// Each test begins with empty tables, and the connection `to`, by which the member `who` has joined. Time is
-// what the database says: `pass` waits until it has moved on. The local clock that stores without one of
-// their own go by is moved by hand.
+// Each test begins with empty tables, and the connection `to`, through which the member `who` has joined.
+// Time is that of the database's clock: `pass` waits until that clock has advanced. Stores without a clock of
+// their own use the local clock, which `wait_until` advances.
 #pragma once
 
 #include <cstring>
@@ -25,7 +25,7 @@ namespace tickwheel::durable::tests {
 
 inline constexpr std::int64_t us = 1000, ms = 1'000'000, second = 1'000'000'000, minute = 60 * second;
 
-// A job as the store has told it.
+// A copy of an entry that the store has passed to a visitor.
 struct seen {
     std::string kind, key, payload;
     tw_durable_job job{};  // its texts and payload are above and below
@@ -37,7 +37,7 @@ struct seen {
 
 class connection {
   public:
-    // One that is closed has to be opened.
+    // The second constructor leaves the connection closed, until `open`.
     connection() { open(); }
     explicit connection(std::nullptr_t) {}
     connection(const connection &) = delete;
@@ -47,7 +47,7 @@ class connection {
     void open();
     void close();
 
-    // 0 or the error, and why.
+    // Returns 0; or the error, and stores why.
     static int try_to_open(bool must_exist, void *&raw, std::string &why);
 
     void *raw() { return raw_; }
@@ -76,7 +76,7 @@ class connection {
     int leave(const tw_store_member &member);
     std::int64_t bury(std::size_t limit = 1000);
 
-    // Has the member's lease end, and returns when it has.
+    // Shortens the member's lease, and returns when it has ended.
     void end_lease(const tw_store_member &member);
 
     // --- holding
@@ -88,9 +88,9 @@ class connection {
     tw_store_start start(const tw_store_member &member, const seen &held);
     int settle(const tw_store_member &member, tw_store_outcome outcome);  // returns `matched`
 
-    // --- being told
+    // --- notifications
     bool listens();
-    std::optional<std::int64_t> told(std::int64_t patience);  // ready_ns, if it is told of something
+    std::optional<std::int64_t> told(std::int64_t patience);  // ready_ns, if a notification comes
 
   private:
     void *raw_ = nullptr;
@@ -103,15 +103,15 @@ const tw_store &store();
 inline connection to(nullptr);
 inline tw_store_member who;
 
-// Waits until the database's clock reads so much more.
+// Waits until the database's clock has advanced by this much.
 void pass(std::int64_t ns);
 
-// Waits until the condition holds, half a minute at most. Time moves on meanwhile.
+// Waits until the condition holds, half a minute at most. Advances the local clock meanwhile.
 void wait_until(const std::function<bool()> &condition);
 
 tw_durable_job job_of(const char *kind, const char *key, std::int64_t delay = 0);
 
-// Its names are those of `held`, which must outlive it.
+// The result points to the names in `held`.
 tw_store_outcome outcome_of(const seen &held, tw_store_outcome_kind what);
 std::vector<std::string> keys_of(const std::vector<seen> &entries);
 

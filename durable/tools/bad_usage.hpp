@@ -1,4 +1,4 @@
-// The exception for a wrong command line: its text is for the user.
+// The exception for a wrong command line. Its text is for the user.
 #pragma once
 
 #include <stdexcept>

@@ -136,7 +136,7 @@ constexpr option_rule rules[] = {
     {"--once", of(verb::watch), false, [](options &o, text) { o.once = true; }},
 };
 
-// The words, sorted into options with their values, and other words.
+// The words of a command line: the options with their values, and the other words.
 struct sorted_words {
     struct given {
         const option_rule *rule;

@@ -38,7 +38,8 @@ struct options {
 
 extern const char help[];
 
-// Reads the words after the program's name; missing values come from the environment. Throws bad_usage.
+// Reads the words after the program's name. Without --database, the address comes from the environment.
+// Throws bad_usage.
 options read_options(const std::vector<std::string> &words);
 
 }  // namespace tickwheel::jobs

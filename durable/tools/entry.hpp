@@ -1,4 +1,4 @@
-// Shows a job of the database.
+// The texts that show a job of the database.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,15 @@ namespace tickwheel::jobs {
 
 const char *name_of(tw_durable_state state);
 
-// The heads and a row of a table of jobs. Texts from elsewhere are cut to `most` columns.
+// The heads and a row of a table of jobs. `row` cuts texts from the database to `most` columns.
 std::vector<std::string> heads();
 std::vector<std::string> row(const tw_durable_entry &entry, std::int64_t now_ns, std::size_t most);
 
-// All of a job, one line for each part.
+// All fields of a job, one on each line.
 std::string described(const tw_durable_entry &entry, std::int64_t now_ns);
 
-// A JSON object. Names are strings as they are; so is the payload if it is UTF-8.
+// A JSON object with all fields. Texts are JSON strings; so is the payload if it is UTF-8, otherwise it is in
+// hexadecimal.
 std::string json_of(const tw_durable_entry &entry);
 
 }  // namespace tickwheel::jobs

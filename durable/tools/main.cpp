@@ -48,7 +48,7 @@ int say(int end, const std::string &why) {
 int guarded(const std::vector<std::string> &words) {
     try {
         const int end = run(read_options(words));
-        // The disk is full, or the reader has gone.
+        // A failure means that the disk is full, or that the reader has gone.
         if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
             return say(database_failed, std::strerror(errno));
         return end;

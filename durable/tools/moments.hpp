@@ -24,7 +24,7 @@ std::string utc_time(std::int64_t ns);
 // At most two units: "2 min 5 s", "3.2 s", "250 ms". Not negative.
 std::string duration(std::int64_t ns);
 
-// A time relative to now: "in 2 min 5 s", "3 s late"; `past` is the word for past times.
+// A time relative to now: "in 2 min 5 s", "3 s late". `past` is the word after the duration of a past time.
 std::string relative(std::int64_t ns, std::int64_t now_ns, const char *past = "late");
 
 }  // namespace tickwheel::jobs

@@ -1,4 +1,4 @@
-// Accesses the database through durable.h. Throws bad_usage if the command line is wrong, and database_error
+// A connection with the database. Its functions throw bad_usage if the address is wrong, and database_error
 // if the database has failed.
 #pragma once
 

@@ -33,7 +33,7 @@ template <std::size_t Count> bool is_in(const span (&spans)[Count], std::uint32_
                        [code](const span &each) { return code >= each.first && code <= each.last; });
 }
 
-// One character of a text. A byte outside of any character counts as one that is not good.
+// One character of a text. A byte that belongs to no UTF-8 character counts as a character that is not good.
 struct character {
     std::string_view bytes;
     std::uint32_t code;

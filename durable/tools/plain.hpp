@@ -1,6 +1,6 @@
-// Prepares texts from elsewhere for a terminal. A name may contain any UTF-8, a payload any bytes. Control
+// Prepares texts from the database for a terminal. A name may contain any UTF-8, a payload any bytes. Control
 // characters, characters that change the writing direction and invisible ones become escapes. So does the
-// backslash, so that no two texts look alike.
+// backslash, so that no text looks like the escapes of another.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ std::string hex(std::string_view bytes);
 // How many terminal columns a plain text takes.
 std::size_t width_of(std::string_view plain);
 
-// The start of a plain text, at most `columns` wide, with "..." if that is not all.
+// The start of a plain text, at most `columns` wide. It ends with "..." if the text is longer.
 std::string cut(const std::string &plain, std::size_t columns);
 
 }  // namespace tickwheel::jobs

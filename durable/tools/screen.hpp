@@ -1,4 +1,4 @@
-// The terminal for a program that redraws all of it repeatedly.
+// The terminal, for a program that redraws the whole screen again and again.
 #pragma once
 
 #include <termios.h>
@@ -9,14 +9,15 @@
 
 namespace tickwheel::jobs {
 
-// Makes the signals that end a program end its waits instead.
+// Makes the signals that would end the program end its waits instead.
 void end_by_signals();
 
-// Waits. Returns false if a terminating signal has come, or if `keys` is true and the user has typed q. Ends
-// early if the size of the terminal changes.
+// Waits. Returns false if a terminating signal has come, or if `keys` is true and the user has typed q. The
+// wait ends early if the size of the terminal changes.
 bool wait(std::int64_t ns, bool keys);
 
-// Shows the terminal's alternate screen, without a cursor and without echo; restores the terminal at the end.
+// Shows the terminal's alternate screen, without a cursor and without echo. The destructor restores the
+// terminal.
 class screen {
   public:
     screen();

@@ -1,4 +1,4 @@
-// A table of texts, in columns as wide as their widest cell. A column without content is left out.
+// A table of texts, in columns as wide as their widest cell. `lines` leaves out a column without content.
 #pragma once
 
 #include <string>

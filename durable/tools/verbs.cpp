@@ -21,7 +21,7 @@ namespace tickwheel::jobs {
 
 namespace {
 
-constexpr std::size_t most_rows = 1000;         // of a table; the user can change it
+constexpr std::size_t most_rows = 1000;         // of a table, unless --limit says otherwise
 constexpr std::size_t widest_at_terminal = 40;  // of a cell
 
 tw_durable_filter filter_of(const options &o) {

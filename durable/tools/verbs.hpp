@@ -9,8 +9,8 @@ namespace tickwheel::jobs {
 
 enum ending { all_is_well = 0, database_failed = 1, usage_is_bad = 2, no_such_job = 3 };
 
-// Throws bad_usage if the library rejects these words for every database: the job, or without a job the
-// options.
+// Throws bad_usage if the library rejects the job, or if `job` is null the names and the filter in the
+// options, whatever the database is.
 void check_words(const options &o, const tw_durable_job *job);
 
 int list(const options &o);

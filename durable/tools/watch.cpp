@@ -21,14 +21,14 @@ namespace tickwheel::jobs {
 
 namespace {
 
-constexpr std::size_t most_rows = 200;  // of jobs in hand, and of failed jobs
+constexpr std::size_t most_rows = 200;  // of held and started jobs, and of failed jobs
 constexpr std::size_t widest = 30;      // of a cell
 constexpr tw_durable_state each_state[] = {TW_DURABLE_PENDING, TW_DURABLE_HELD, TW_DURABLE_STARTED,
                                            TW_DURABLE_FAILED};
 
 using lines = std::vector<std::string>;
 
-// Looks at the database once.
+// What the database contained at one moment.
 class look {
   public:
     look(const connection &to, const options &o) : to_(to), kind_(o.kind ? o.kind->c_str() : nullptr) {
@@ -37,7 +37,7 @@ class look {
             counts_[state] = count(state);
     }
 
-    // Recently failed jobs would not fit below the jobs in hand, so each group gets half of the room.
+    // Held and started jobs may fill the screen, so the failed jobs get half of the rows.
     lines shown(std::size_t rows) const {
         lines all = {head()};
         const std::size_t room = std::max<std::size_t>(rows, 6) - 1;
@@ -84,7 +84,7 @@ class look {
     std::map<unsigned, std::int64_t> counts_;
 };
 
-// Looks at a database that may be away for a while: then reports that, and tries again.
+// Looks at a database again and again. If the database cannot be reached, shows the error until it can.
 class looker {
   public:
     explicit looker(const options &o) : options_(o) { to_.emplace(o); }
@@ -101,7 +101,7 @@ class looker {
         return seen;
     }
 
-    // Counting a million jobs takes time, and most of the database's time must stay free for others.
+    // Counting a million jobs takes time, and the database must have most of its time for others.
     std::int64_t pause_ns() const { return std::max(options_.every_look_ns, 5 * took_ns_); }
 
   private:

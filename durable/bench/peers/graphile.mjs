@@ -1,6 +1,7 @@
-// graphile-worker. `manual` is what its manual measures it with (worker.graphile.org/docs/performance). `tuned` has a
-// larger local queue besides, and a shorter pollInterval: jobs are announced when they are put (LISTEN and NOTIFY), but
-// those that are due later are found when it polls, or when another is announced. It may poll more often still.
+// graphile-worker. `manual` has the settings with which its manual measures it (worker.graphile.org/docs/performance).
+// `tuned` also has a larger local queue, and a shorter pollInterval: a put announces its jobs (LISTEN and NOTIFY), but
+// the worker finds jobs that are due later only when it polls, or at the next announcement. The interval could be
+// shorter still.
 import { Logger, makeWorkerUtils, run } from "graphile-worker";
 import pg from "pg";
 import { countOf, dueDate, measure, versionOf } from "./measure.mjs";
@@ -19,7 +20,7 @@ measure((address) => {
     async prepare({ localQueue, ...settings }) {
       pool = new pg.Pool({ connectionString: address, max: settings.maxPoolSize });
       pool.on("error", () => {});
-      pool.on("connect", (client) => client.on("error", () => {})); // it complains of pools without
+      pool.on("connect", (client) => client.on("error", () => {})); // graphile warns about pools without this
       await pool.query("drop schema if exists graphile_worker cascade");
       const worker = { ...settings, failJobBatchDelay: settings.completeJobBatchDelay };
       if (localQueue) worker.localQueue = { size: localQueue };

@@ -1,18 +1,18 @@
-// What all peers share: their arguments, both workloads, and the line of JSON that they print.
+// Shared by all peers: the arguments, both workloads, and the line of JSON that each prints.
 //
 // A peer is an object:
 //   impl, version    what it is
-//   settings         {default: {...}, tuned: {...}}, and others by name; the chosen ones are handed to prepare
-//   batch            how many jobs it puts quickest by one call
-//   prepare(settings)  an empty queue, and warm connections
+//   settings         {default: {...}, tuned: {...}}, and others by name; `prepare` gets the chosen ones
+//   batch            how many jobs to put in one call: the number with which it is quickest
+//   prepare(settings)  makes an empty queue, and warms the connections
 //   put(jobs)        adds jobs by one call of its batch API; a job is {due}: milliseconds since 1970, or undefined
 //                    for at once
-//   start(fire)      starts the worker. Its handler calls fire(due) first thing, and does nothing else
-//   left()           how many jobs the database has not yet seen to their end
+//   start(fire)      starts the worker, whose handler only calls fire(due)
+//   left()           how many jobs in the database have not ended
 //   stop()           stops the worker and closes the connections
 //
-// Times are those of CLOCK_REALTIME in whole milliseconds, rounded down, as Date.now() has them: a lateness may come
-// out 1 ms too small.
+// Times are those of CLOCK_REALTIME in whole milliseconds, rounded down, as Date.now() returns them. So a lateness may
+// be up to 1 ms too small.
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 
@@ -76,7 +76,7 @@ function quantile(sorted, share) {
   return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))];
 }
 
-// Puts a batch each 100 ms. The jobs of a batch come due evenly over 100 ms.
+// Puts a batch every 100 ms. The jobs of a batch come due evenly over 100 ms.
 async function putAtPace(peer, options) {
   const size = Math.round(options.rate / 10);
   const begin = Date.now();
@@ -110,7 +110,7 @@ async function lateness(peer, options) {
   const jobs = Math.round(options.rate / 10) * options.seconds * 10;
   const end = Date.now() + 1000 * (options.ahead + options.patience);
   while (late.length < jobs && Date.now() < end) await sleep(10);
-  // What has not run by now is at least so late.
+  // A job that has not run by now counts with its lateness so far.
   const ran = late.length;
   for (const [due, count] of waiting) for (let i = 0; i < count; ++i) late.push(Date.now() - due);
   late.sort((a, b) => a - b);
@@ -129,7 +129,7 @@ async function putAll(peer, options) {
     await peer.put(Array.from({ length: Math.min(options.batch, options.jobs - i) }, () => ({})));
 }
 
-// Resolves to how many of the jobs are done when all are, or patience has ended.
+// Waits until all jobs are done, or patience has ended. Resolves to how many are done.
 async function runAll(peer, options, ran) {
   const end = performance.now() + 1000 * options.patience;
   while (ran() < options.jobs && performance.now() < end) await sleep(2);
@@ -143,7 +143,7 @@ async function throughput(peer, options, settings) {
   let ran = 0;
   const fire = () => ++ran;
 
-  // One after the other: all are put, then all are run.
+  // First put all jobs, then run all.
   let begin = performance.now();
   await putAll(peer, options);
   const puts = performance.now() - begin;
@@ -153,7 +153,7 @@ async function throughput(peer, options, settings) {
   const fires = performance.now() - begin;
   await peer.stop();
 
-  // Both at a time: the worker runs while they are put.
+  // Put jobs while the worker runs.
   await peer.prepare(settings);
   ran = 0;
   await peer.start(fire);

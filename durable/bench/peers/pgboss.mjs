@@ -1,6 +1,6 @@
-// pg-boss. `tuned`: it polls as often as it allows, fetches in batches and goes on at once while they are full, and
-// jobs that are due when they are put are announced (LISTEN and NOTIFY). Supervision and schedules, which run each
-// minute, are off with either settings.
+// pg-boss. With `tuned` it polls as often as it allows, fetches in batches, fetches again at once while they are full,
+// and announces jobs that are due when they are put (LISTEN and NOTIFY). Supervision and schedules, which run every
+// minute, are off with both settings.
 import { PgBoss } from "pg-boss";
 import pg from "pg";
 import { countOf, dueDate, measure, versionOf } from "./measure.mjs";

@@ -1,5 +1,5 @@
-// What one writes without a library: a table of jobs, and a loop that looks each second for those that are due. A job
-// is deleted in the transaction that runs it, so that it runs again if the process dies.
+// A solution without a library: a table of jobs, and a loop that looks every second for those that are due. The
+// transaction that runs a job also deletes it, so the job runs again if the process dies.
 import pg from "pg";
 import { countOf, dueDate, measure } from "./measure.mjs";
 
@@ -29,7 +29,7 @@ measure((address) => {
   let writer, reader, settings, stopped, loop;
   let keys = 0;
 
-  // Runs those that are due, and resolves to whether there may be more.
+  // Runs a batch of due jobs, and resolves to whether there may be more.
   async function runSome(fire) {
     await reader.query("begin");
     const { rows } = await reader.query({ name: "take", text: take, values: [settings.batch] });

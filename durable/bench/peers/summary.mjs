@@ -1,5 +1,5 @@
-// summary.mjs FILE [JSON]: prints the medians of the lines that the programs wrote to FILE, with their least and most,
-// and writes them to JSON as `./dev bench --json` does.
+// summary.mjs FILE [JSON]: prints the medians, least and most of the figures that the programs wrote to FILE, and writes
+// them to JSON as `./dev bench --json` does.
 import { readFileSync, writeFileSync } from "node:fs";
 import os from "node:os";
 
@@ -19,7 +19,7 @@ const titles = {
 
 const lines = readFileSync(process.argv[2], "utf8").split("\n").filter(Boolean).map((line) => JSON.parse(line));
 
-// The default settings and others are shown as implementations of their own.
+// The summary shows settings other than `tuned` as implementations of their own.
 const nameOf = ({ impl, settings_name: name }) => (!name || name === "tuned" ? impl : `${impl}-${name}`);
 
 function median(values) {

@@ -16,27 +16,27 @@
  * Conventions are those of runtime.h, and:
  *   Arguments  `durable` is the connection of this process with a database. `kind` and `key` name the job
  *              that the call is about. `options` and `retries` may be null. Texts end with a zero byte.
- *   Names      A job is known by its kind and its key: texts in UTF-8 of 1 to TW_DURABLE_NAME_MAX bytes, with
- *              any character but the zero byte. There is one job of each name.
+ *   Names      The name of a job is its kind and its key: texts in UTF-8 of 1 to TW_DURABLE_NAME_MAX bytes,
+ *              with any character but the zero byte. There is at most one job of each name.
  *   Time       Of the database's clock: nanoseconds since 1970, UTC. Times are kept in whole
  *              microseconds, and round up. They range from 1970 to the end of the year 2200.
- *   Results    Besides those that are documented with it, each function that asks the database can return:
+ *   Results    Each function that asks the database can return these errors, and those documented with it:
  *   -ENOTCONN    the database cannot be reached now, or the connection broke. A call that changes
  *                something may have taken effect; repeating it does no harm
- *   -ETIMEDOUT   the database did not answer within the time of the options; otherwise as -ENOTCONN
+ *   -ETIMEDOUT   the database did not answer within the timeout of the options; otherwise as -ENOTCONN
  *   -EBUSY       another connection keeps the database, a table or a row locked, or a deadlock or a
  *                timeout of the server ended the call; the call has changed nothing
  *   -EACCES      the database refuses the user, or the permissions of the file do
  *   -EROFS       the database is read-only
  *   -ENOSPC      the database has no space left
- *   -EBADMSG     it is damaged, or not a database
- *   -EPROTO      its tables are those of a later release, or have been changed
+ *   -EBADMSG     the database is damaged, or the file is not a database
+ *   -EPROTO      the tables are those of a later release, or have been changed
  *   -EDEADLK     called by a visitor of the same connection
  *   -EIO         another error of the database, which tw_durable_explain describes
- *   -ENOMEM      no memory
+ *   -ENOMEM      out of memory
  *   -ECHILD      this process is a fork of the one that opened it
  *   Threads    Every function may be called from any thread, handlers included, unless it says otherwise.
- *              Those that ask the database block: do not call them on the runtime's thread.
+ *              Functions that ask the database block: do not call them on the runtime's thread.
  */
 #ifndef TICKWHEEL_DURABLE_H
 #define TICKWHEEL_DURABLE_H
@@ -81,7 +81,7 @@ struct tw_durable_job {
     int64_t due_ns; /* when it fires, or fires first: a delay from the put, or a time if `absolute` */
     int absolute;   /* not 0: `due_ns` is a time */
 
-    /* A periodic job has a period or a cron expression; all that follows is for these alone. */
+    /* A periodic job has a period or a cron expression. The fields below are for periodic jobs alone. */
     int64_t period_ns;             /* at least 1 ms; the n-th fire is due n periods after the first */
     const char *cron;              /* NULL: none. With one, due_ns must be 0. See durable/docs/DURABLE.md */
     const char *zone;              /* the time zone of `cron`, as in "Europe/Berlin"; NULL: UTC */
@@ -89,20 +89,20 @@ struct tw_durable_job {
     int64_t grace_ns;              /* 0: 1 s */
 };
 
-/* What a put does with a job of the same name. */
+/* What a put does with an existing job of the same name. */
 enum tw_durable_existing {
-    TW_DURABLE_REPLACE, /* the new job takes its place. If the former one was started, its handler goes on, or
-                           still begins if it waits for a worker of another process; its answer is
-                           ignored. The handlers of both can run at the same time */
-    TW_DURABLE_KEEP,    /* it stays, and the put changes nothing */
-    TW_DURABLE_ADD      /* it stays, and the put returns -EEXIST: the caller learns that there was one */
+    TW_DURABLE_REPLACE, /* the new job takes its place. If the former job was started, its handler goes on, or
+                           still begins if it waits for a worker of another process; the database ignores
+                           its answer. The handlers of both jobs can run at the same time */
+    TW_DURABLE_KEEP,    /* the existing job stays, and the put changes nothing */
+    TW_DURABLE_ADD      /* the existing job stays, and the put returns -EEXIST */
 };
 
 enum tw_durable_state {
     TW_DURABLE_PENDING = 1, /* waits until it is due, or for its next try */
     TW_DURABLE_HELD = 2,    /* a member holds it, because it is due soon */
     TW_DURABLE_STARTED = 4, /* its handler runs, or will as soon as a worker of its member is free */
-    TW_DURABLE_FAILED = 8   /* its last try has failed; it stays until it is requeued, replaced or removed */
+    TW_DURABLE_FAILED = 8   /* its last try has failed; it stays until you requeue, replace or remove it */
 };
 
 /* A job as the database stores it. Its pointers are valid during the visit. */
@@ -112,12 +112,12 @@ struct tw_durable_entry {
     int64_t ready_ns;   /* when it can fire: due_ns, or later after a failure */
     uint32_t attempts;  /* tries for this due time that have failed */
     int64_t token;      /* of the last claim; 0: none yet */
-    const char *holder; /* name of the member that holds it; NULL: none */
+    const char *holder; /* name of the member that holds the job; NULL: none */
     const char *error;  /* why the last try failed; NULL: none has */
 };
 
-/* Receives an entry. Returns 0 to go on; any other value ends the walk, which returns it. It must not call
- * functions of the same `durable`. */
+/* Receives an entry. Returns 0 to go on; any other value ends the walk, whose function returns that value. A
+ * visitor must not call functions of the same `durable`. */
 typedef int tw_durable_visitor(const struct tw_durable_entry *entry, void *arg);
 
 /* Which jobs a list or count is about. All zeroes: all. */
@@ -125,7 +125,7 @@ struct tw_durable_filter {
     const char *kind;  /* NULL: of any kind */
     unsigned states;   /* values of tw_durable_state, added; 0: any */
     const char *after; /* with a kind: only keys that sort after this one, byte by byte; NULL: all */
-    size_t limit;      /* at most this many; 0: no limit */
+    size_t limit;      /* at most this many jobs; 0: no limit */
 };
 
 /* --- opening ---------------------------------------------------------------------------- */
@@ -133,53 +133,56 @@ struct tw_durable_filter {
 /* Events of a connection. `on_event` reports each change once, however often the library retries. */
 enum tw_durable_event {
     TW_DURABLE_CONNECTED,    /* the database carries out requests, for the first time or again */
-    TW_DURABLE_DISCONNECTED, /* it cannot be reached. Held jobs fire while the lease lasts; the library tries
-                                again */
-    TW_DURABLE_LEASE_LOST,   /* the lease has ended: others may fire what this process held */
+    TW_DURABLE_DISCONNECTED, /* the database cannot be reached. Held jobs fire while the lease lasts; the
+                                library tries again */
+    TW_DURABLE_LEASE_LOST,   /* the lease has ended: other processes may fire the jobs that this one held */
     TW_DURABLE_REFUSED /* the database can be reached but refuses claims, starts, answers or the renewal of
                           the lease: a lock, a missing right or table. Jobs wait and the library retries.
-                          Equal errors in a row are reported once. The report waits for the request
-                          to the database that is in progress, so it may be late by the timeout. The
-                          statistics show the error at once */
+                          It reports equal errors in a row once. The report waits for the request that
+                          is in progress, so it may be late by the timeout. The statistics show the
+                          error at once */
 };
 
 /* Options of tw_durable_open, which copies them. All zeroes, or a null pointer instead of this struct, gives
  * the defaults. */
 struct tw_durable_options {
-    const char *schema; /* where the tables are: the schema in PostgreSQL, the beginning of their names in
+    const char *schema; /* where the tables are: the schema in PostgreSQL, the start of their names in
                            SQLite. Small letters, digits and underscores, at most 32; NULL: "tickwheel" */
     const char *name;   /* of this process, for people who inspect the database; NULL: host and
-                           process */
+                           process number */
     int64_t lease_ns;   /* how long after the end of this process others take over; 1 s to 1 h. 0: 15 s.
-                           It is renewed every third of this time, and should outlast a failover */
-    int64_t poll_ns;    /* how often this process asks the database for new jobs by itself; 10 ms to
-                           30 s. 0: 10 s, or 100 ms if the database sends no notifications */
-    int64_t horizon_ns; /* jobs due within this time are claimed; 10 ms to 1 min. 0: 2 s */
+                           The library renews the lease when a third of it has passed. A lease should
+                           outlast a failover */
+    int64_t poll_ns;    /* how often this process asks the database for new jobs without a
+                           notification; 10 ms to 30 s. 0: 10 s, or 100 ms if the database sends no
+                           notifications */
+    int64_t horizon_ns; /* this process claims jobs that are due within this time; 10 ms to 1 min. 0: 2 s */
     uint32_t hold;      /* most jobs that this process holds at a time, at most 2^20. 0: 4096. Set
                            it higher for more than 2,000 jobs a second */
     int64_t timeout_ns; /* longest wait for one answer of the database; 10 ms to 1 min, and with a runtime not
                            longer than the lease. 0: 5 s, or the lease if that is shorter */
-    struct tw_workers *workers; /* run the handlers; NULL: a pool of its own */
-    unsigned threads;           /* how many handlers run at a time, at most 256; 0: 4. A pool of
-                                   its own has this many threads. With `workers`, handlers use at
+    struct tw_workers *workers; /* run the handlers; NULL: the connection has a pool of its own */
+    unsigned threads;           /* how many handlers run at a time, at most 256; 0: 4. A pool of the
+                                   connection has this many threads. With `workers`, handlers use at
                                    most this many of them */
 
-    int must_exist; /* not 0: neither the database nor its tables are created; it is an error if there are
-                       none */
+    int must_exist; /* not 0: the call creates neither the database nor its tables, and fails if they are
+                       missing */
 
     int confirmed_only; /* not 0: while the database cannot be reached nothing fires. 0: held jobs
                            fire as far as the lease allows. Either way jobs wait while the database can be
                            reached and refuses to start them */
 
-    /* Not 0: no threads. The database is called, and handlers run, on the thread that drives the runtime. For
-     * tests on virtual time with "sqlite::memory:"; other databases would delay every timer. */
+    /* Not 0: the library starts no threads, but calls the database and the handlers on the thread that drives
+     * the runtime. For tests on virtual time with "sqlite::memory:"; other databases would delay every
+     * timer. */
     int single_thread;
 
     const struct tw_store *store; /* a kind of database of your own, instead of those that the address names.
                                      It must outlive the connection. NULL: none. See durable_store.h */
 
-    /* Called at each event, on one of the library's threads, which waits for it. `why` is for
-     * people to read. NULL: no function. */
+    /* Called at each event on a thread of the library, or with `single_thread` on the thread that drives the
+     * runtime. That thread waits until the function returns. `why` is for people to read. NULL: none. */
     void (*on_event)(enum tw_durable_event event, const char *why, void *arg);
     void *on_event_arg;
 };
@@ -187,17 +190,19 @@ struct tw_durable_options {
 /* Opens a database, creates its tables if there are none, and stores the connection in *durable. `rt` may be
  * null: then jobs can be put, listed and so on, but not handled. The address is
  *
- *     sqlite:PATH           a file, which is created if its folder exists. Processes of one machine share it
+ *     sqlite:PATH           a file, which the call creates if its folder exists. Processes of one machine
+ *                           share it
  *     sqlite::memory:NAME   nothing on disk, for tests. The connections of this process that give the same
- *                           name, which may be empty, share it; it is gone with the last of them. With
- *                           `single_thread` its clock is the runtime's, so it follows virtual time
+ *                           name, which may be empty, share one database, which ends with the last of
+ *                           them. With `single_thread` its clock is the runtime's, so it follows virtual
+ *                           time
  *     postgresql://...      an address of libpq (postgres:// as well), see its manual. Do not use a
  *                           connection pooler that gives each transaction another connection
  *
- * Close it before the runtime is freed. Returns 0.
+ * Close the connection before you free the runtime. Returns 0.
  *   -EINVAL      also: an option is out of range, or `workers` belongs to another runtime; the address is
  *                malformed
- *   -ENOENT      the database does not exist, or its tables with `must_exist`
+ *   -ENOENT      the database does not exist; with `must_exist` also: it has no tables
  *   -EOPNOTSUPP  no store of this build has such addresses
  *   -EAGAIN      from the system: no thread */
 TW_MUST_CHECK int tw_durable_open(struct tw_durable **durable, struct tw_runtime *rt, const char *address,
@@ -206,18 +211,19 @@ TW_MUST_CHECK int tw_durable_open(struct tw_durable **durable, struct tw_runtime
 /* Waits for the handlers that are running, sends their answers to the database, releases the held
  * jobs, so that other processes fire them, and closes the connection; `durable` may be null. If the
  * database does not take the answers, the function retries until the timeout of the options has
- * passed, and then once more; requests that are in progress when it is called, or when that time
- * ends, take their own timeout as well. If the database cannot be reached, the held jobs are free
- * when the lease ends. No other thread may be in a call on the connection. In the child of a fork
- * it frees what it can, and does not touch the connection. Returns 0.
+ * passed, and then once more; requests that are in progress at the call, or when that time ends,
+ * take their own timeout as well. If the database cannot be reached, other processes can claim the
+ * held jobs when the lease has ended. No other thread may be in a call on the connection. In the
+ * child of a fork the function frees what it can, and does not touch the connection. Returns 0.
  *   -EBUSY      called from a handler, a visitor or `on_event`; the connection is open as before
  *   -ETIMEDOUT  the connection is closed, and answers have not reached the database: their jobs fire again.
- *               With `single_thread` it tries once */
+ *               With `single_thread` the function tries once */
 int tw_durable_close(struct tw_durable *durable);
 
-/* Returns what `error` means in words. If it is the result of this thread's last failed call here, that is
- * the cause, in the words of the database if it is its error; otherwise as tw_explain. Never null; valid
- * until this thread calls a function of this header again. Passwords are not in it. */
+/* Returns the meaning of `error` in words. If `error` is the result of this thread's last failed call of this
+ * library, the text tells the cause, and quotes the database if the error came from there. Otherwise it is
+ * the general text for the error, as in tw_explain. Never null; valid until this thread calls a function of
+ * this header again. The text contains no passwords. */
 TW_MUST_CHECK const char *tw_durable_explain(int error);
 
 /* --- handling --------------------------------------------------------------------------- */
@@ -239,27 +245,28 @@ struct tw_durable_fire {
 
 /* A handler's answer. Use the functions below for the last two. */
 enum tw_durable_answer {
-    TW_DURABLE_DONE,  /* the job has ended, or waits for its next due time */
-    TW_DURABLE_AGAIN, /* it must fire once more for this due time, later. This does not count as a
+    TW_DURABLE_DONE,  /* the job ends, or waits for its next due time */
+    TW_DURABLE_AGAIN, /* the job must fire once more for this due time, later. This does not count as a
                          failure */
-    TW_DURABLE_RETRY  /* it has failed, and is tried again as the handler's options say */
+    TW_DURABLE_RETRY  /* the try has failed; the handler's options say when the job is tried again */
 };
 
-/* Called on a worker when a job is due. It may be called again for the same due time: after a crash of the
- * process or of the database, after an answer that did not reach the database, and when its lease was lost.
- * It must return; an exception must not leave it. */
+/* Called on a worker when a job is due. The library may call a handler again for the same due time: after a
+ * crash of the process or of the database, after an answer that did not reach the database, and after the
+ * process lost its lease. A handler must return; an exception must not leave it. */
 typedef enum tw_durable_answer tw_durable_handler(struct tw_durable_fire *fire, void *arg);
 
 /* Returns the answer that makes the job of this `fire` fire again `delay_ns` from now. */
 enum tw_durable_answer tw_durable_again(struct tw_durable_fire *fire, int64_t delay_ns);
 
-/* Returns the answer that this `fire` has failed, and stores `why` for people to read: at most 200
- * bytes; null: no text. */
+/* Returns the answer that this `fire` has failed, and stores the first 200 bytes of `why` for people to read.
+ * Null: a general text. */
 enum tw_durable_answer tw_durable_failed(struct tw_durable_fire *fire, const char *why);
 
 /* Returns for how many more nanoseconds no other process can take over the job of this `fire`; 0: another
- * may. It grows while the handler runs, as the library renews the lease. It does not tell whether the job was
- * replaced or removed since: a job that replaced this one may be running in another process. */
+ * process can. The result grows when the library renews the lease, also while the handler runs. The lease
+ * does not tell whether the job was replaced or removed since: a job that replaced this one may be running in
+ * another process. */
 TW_MUST_CHECK int64_t tw_durable_lease(const struct tw_durable_fire *fire);
 
 /* Options of tw_durable_register. All zeroes, or a null pointer instead, gives the defaults. */
@@ -281,11 +288,11 @@ int tw_durable_register(struct tw_durable *durable, const char *kind, tw_durable
 
 /* --- putting and removing --------------------------------------------------------------- */
 
-/* Puts a job; `existing` says what becomes of one that has its name. When it has returned without an error
+/* Puts a job; `existing` says what happens to an existing job of the same name. When the call has returned 0,
  * the job is on disk, and fires at least once unless it is removed or replaced. Calls of several threads at
  * the same time share a transaction. Returns 0.
  *   -EEXIST  with TW_DURABLE_ADD: there is a job of this name. A call that is repeated after -ENOTCONN or
- *            -ETIMEDOUT may find the job that it has put itself
+ *            -ETIMEDOUT may find the job that the first attempt has put
  *   -EINVAL  also: a name, time or schedule is out of range or malformed; no such time zone; or the cron
  *            expression is never due */
 int tw_durable_put(struct tw_durable *durable, const struct tw_durable_job *job,
@@ -299,12 +306,12 @@ int tw_durable_put(struct tw_durable *durable, const struct tw_durable_job *job,
 int tw_durable_put_many(struct tw_durable *durable, const struct tw_durable_job *jobs, size_t count,
                         enum tw_durable_existing existing);
 
-/* Removes a job. Returns 1 if this prevented a fire: its handler was not started, and will not be.
+/* Removes a job. Returns 1 if this prevented a fire: the handler was not started, and will not be.
  * Exception: a process that cannot reach the database fires the jobs it holds without asking,
- * unless it is `confirmed_only`. It may then fire a job that was removed shortly before the outage
- * or during it; or have fired one that is removed afterwards, by a transaction that locked the job
- * before the process could mark it as started. Returns 0 if the job was started: its handler is
- * running, or waits for a worker of another process. The job does not fire again.
+ * unless it is `confirmed_only`. Such a process may fire a job that was removed during the outage
+ * or shortly before it. After the outage, a transaction that locks a job before the process can
+ * mark the job as started may remove a job that has fired. Returns 0 if the job was started: its
+ * handler is running, or waits for a worker of another process. The job does not fire again.
  *   -EINVAL  also: a malformed name
  *   -ENOENT  there is no such job */
 int tw_durable_cancel(struct tw_durable *durable, const char *kind, const char *key);
@@ -317,25 +324,25 @@ int64_t tw_durable_requeue(struct tw_durable *durable, const char *kind, const c
 
 /* --- asking ------------------------------------------------------------------------------ */
 
-/* Looks up a job, and calls each(entry, arg), which may be null. Returns 0, or what `each` returned.
+/* Looks up a job, and calls each(entry, arg); `each` may be null. Returns 0, or what `each` returned.
  *   -EINVAL  also: a malformed name
  *   -ENOENT  there is no such job */
 int tw_durable_get(struct tw_durable *durable, const char *kind, const char *key, tw_durable_visitor *each,
                    void *arg);
 
-/* Calls each(entry, arg) on the jobs that the filter selects, which may be null: by kind and key, byte by
- * byte. Jobs that are put or removed meanwhile may be visited or not. Returns 0, or what ended the walk.
+/* Calls each(entry, arg) on the jobs that `filter` selects, in the order of kind and key, byte by byte;
+ * `filter` may be null. The walk may or may not visit jobs that are put or removed meanwhile. Returns 0, or
+ * the value with which `each` ended the walk.
  *   -EINVAL  also: `each` is null, or the filter has a malformed name or state */
 int tw_durable_list(struct tw_durable *durable, const struct tw_durable_filter *filter,
                     tw_durable_visitor *each, void *arg);
 
-/* Returns how many jobs the filter selects, which may be null. Takes time in proportion to the
- * result.
+/* Returns how many jobs `filter` selects; it may be null. Takes time in proportion to the result.
  *   -EINVAL  also: the filter has a malformed name or state */
 TW_MUST_CHECK int64_t tw_durable_count(struct tw_durable *durable, const struct tw_durable_filter *filter);
 
-/* Returns this process's estimate of the present time of the database's clock, made from its own
- * steady clock and the database's last answer. If there was no answer yet, the function asks the
+/* Returns this process's estimate of the present time of the database's clock, from the local
+ * steady clock and the database's answers so far. If there was no answer yet, the function asks the
  * database. The estimate is never later than the true time, as long as neither clock is set. */
 TW_MUST_CHECK int64_t tw_durable_now(struct tw_durable *durable);
 
@@ -345,37 +352,37 @@ TW_MUST_CHECK int64_t tw_durable_now(struct tw_durable *durable);
 struct tw_durable_counts {
     uint64_t claimed;              /* jobs that it has claimed */
     uint64_t started;              /* calls of handlers */
-    uint64_t unconfirmed;          /* of these, those for which the database could not be asked */
+    uint64_t unconfirmed;          /* of these, calls without the database, which could not be reached */
     uint64_t done, again, retried; /* answers */
     uint64_t failed;               /* last tries that have failed */
     uint64_t skipped;              /* times that due times were skipped, see TW_DURABLE_SKIP */
-    uint64_t taken_back; /* jobs that it held and has not started: removed, replaced, or the lease lost */
-    uint64_t unmatched;  /* answers that were ignored, for the same reasons. These jobs, and those
-                            of `lost_leases`, may fire again */
+    uint64_t taken_back; /* held jobs that it lost before their start: removed, replaced, or the lease lost */
+    uint64_t unmatched;  /* answers that the database ignored, for the same reasons. Their jobs may
+                            fire again */
     uint64_t connects;   /* times that it has connected to handle jobs */
     uint64_t errors;     /* requests that the database has not answered, or has answered with an
                             error */
-    uint64_t lost_leases;
-    uint64_t released; /* jobs of processes that have ended, which it has released */
+    uint64_t lost_leases; /* after a lost lease, jobs that were running may fire again */
+    uint64_t released;    /* jobs that it has released because the processes that held them had ended */
 
-    uint64_t late_count; /* calls of handlers that `late_...` is about: how long after the job was ready */
-    int64_t late_sum_ns, late_max_ns;
+    uint64_t late_count;              /* calls of handlers that the next two fields cover */
+    int64_t late_sum_ns, late_max_ns; /* from the time at which the job was ready to the call */
 
     size_t held, running, unsettled; /* now: jobs that it holds, those whose handlers run or wait for a
                                         worker, and answers that the database does not have yet */
-    int connected;                   /* now: not 0 if it is; always 0 without a handler */
+    int connected;                   /* now: not 0 if it is connected; always 0 without a handler */
     int error;                       /* now: why jobs may wait: an error of this header, with which the
                                         database refuses something or cannot be reached; 0: none */
     char why[256];                   /* the last such error in words, also when it is over; "": none yet */
-    int64_t lease_ns;                /* now: for how long its lease lasts; 0: it has none */
+    int64_t lease_ns;                /* now: for how long the lease still lasts; 0: there is none */
     int64_t clock_uncertainty_ns;    /* how far off tw_durable_now may be; -1: not known yet */
 };
 
-/* Fills in *stats and returns 0. It does not ask the database. */
+/* Fills in *stats and returns 0. Does not ask the database. */
 int tw_durable_stats(struct tw_durable *durable, struct tw_durable_counts *stats);
 
-/* Writes the same and each job that this process holds as a text for people, by calls of write(text, size,
- * arg). The text contains neither addresses nor payloads. The function does not ask the database.
+/* Writes these statistics and each job that this process holds, as a text for people, by calls of
+ * write(text, size, arg). The text contains neither addresses nor payloads. Does not ask the database.
  * Returns 0.
  *   -EINVAL  also: `write` is null */
 int tw_durable_dump(struct tw_durable *durable, tw_text *write, void *arg);

@@ -14,7 +14,7 @@
 //   Time        Time points are std::chrono::sys_time, of the database's clock.
 //   Errors      have the codes that durable.h names at each function, and the database's own
 //               message.
-//   Names       need not end with a zero byte. One with a zero byte in it is refused (invalid_argument).
+//   Names       need not end with a zero byte. A name with a zero byte in it throws invalid_argument.
 //   Threads     Any call from any thread, handlers included, but not on the runtime's thread: calls
 //               wait for the database.
 #include <tickwheel/cplusplus.hpp>
@@ -72,7 +72,7 @@ struct durable_options {
 
 namespace detail {
 
-// What the C library has pointers to.
+// Everything to which the C library has pointers.
 struct durable_home {
     tw_durable *native = nullptr;
     std::function<void(durable_event, std::string_view)> on_event;
@@ -112,12 +112,12 @@ struct durable_home {
 // its runtime and its workers, and not in a handler.
 class durable {
   public:
-    // Puts, lists and so on, and handles jobs on the runtime.
+    // A connection that handles jobs on the runtime, and can also put, list and so on.
     template <class Clock>
     durable(basic_runtime<Clock> &rt, const std::string &address, const durable_options &o = {})
         : durable(rt.native(), address, o) {}
 
-    // Puts, lists and so on. It handles nothing.
+    // A connection that can put, list and so on, but handles no jobs.
     explicit durable(const std::string &address, const durable_options &o = {})
         : durable(nullptr, address, o) {}
 
@@ -132,7 +132,7 @@ class durable {
     [[nodiscard]] tw_durable *native() const noexcept { return home_->native; }
 
     // Has this process handle a kind of jobs: calls f(fire) on a worker when one is due. An exception that
-    // leaves f counts as a failure, and what it says as the reason. f is destroyed with the connection.
+    // leaves f counts as a failure, with its text as the reason. f is destroyed with the connection.
     template <durable_handler F>
     void handle(std::string_view kind, F f, const durable_retries &retries = {}) {
         const tw_durable_retries c = {retries.attempts, retries.backoff.count(), retries.backoff_max.count()};
@@ -180,8 +180,8 @@ class durable {
         return result != -ENOENT && detail::check_durable(result) != 0;
     }
 
-    // Have failed jobs fire again, at once and with all their tries. The first returns true if there was such
-    // a job, and the others how many there were: of a kind, or of all.
+    // Make failed jobs fire again, at once and with all their tries: one job, all of a kind, or all. The
+    // first function returns true if there was such a job, the others return how many there were.
     bool requeue(std::string_view kind, std::string_view key) {
         const std::int64_t result = tw_durable_requeue(native(), detail::durable_text(kind).c_str(),
                                                        detail::durable_text(key).c_str());

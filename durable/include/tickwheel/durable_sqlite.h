@@ -7,14 +7,13 @@
  *         ...                                            // ROLLBACK: there is neither order nor job
  *     sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);      // now there are both
  *
- * The order and its job are in one database: either both exist or neither does. Processes that
- * handle jobs of this kind see the job once the transaction is committed, and get a notification
- * then.
+ * The order and its job are in one database: either both exist or neither does. The commit makes
+ * the job visible to the processes that handle its kind, and notifies them.
  *
  * Only in builds with SQLite. Conventions are those of durable.h, and:
  *   Arguments    `db` is your connection with the database of the jobs, in which tw_durable_open
- *                has already created the tables. It may be attached under another name. `schema` is
- *                the one in the options of tw_durable_open, or null for the same default.
+ *                has already created the tables. That database may be attached under another name.
+ *                `schema` is the one in the options of tw_durable_open, or null for the same default.
  *   Transaction  The effects of a call are part of the transaction that `db` has begun, and appear
  *                when that is committed. Begin it with BEGIN IMMEDIATE: in a transaction that has
  *                only read so far, SQLite refuses to write if another connection has written since
@@ -22,8 +21,8 @@
  *   Durability   That of `db`: what is committed survives the end of the process. With PRAGMA synchronous =
  *                FULL, which is SQLite's default, it survives a power cut, too.
  *   Results      A call that fails has changed nothing, and leaves the transaction open: roll it back or go
- *                on. But after -ENOSPC, -EIO and -ENOMEM SQLite may have rolled all of it back, which
- *                sqlite3_get_autocommit tells. Both functions can return:
+ *                on. But after -ENOSPC, -EIO and -ENOMEM SQLite may have rolled back the whole transaction;
+ *                sqlite3_get_autocommit then returns 1. Both functions can return:
  *   -EBUSY         another connection keeps the database locked for longer than the busy timeout of
  *                  `db`
  *   -EACCES, -EROFS, -ENOSPC, -EBADMSG, -EIO, -ENOMEM

@@ -10,7 +10,7 @@ namespace {
 // are small. Each claim, start and end of a job leaves a dead row. So vacuum must start after a number of
 // dead rows, and not after a share of a table that may hold millions of idle rows.
 constexpr const char *tables = R"(
--- `if not exists` asks for the right to create one even if it exists.
+-- `create schema if not exists` needs the right to create a schema even if the schema exists.
 do $body$ begin
     if to_regnamespace('$S') is null then
         create schema $S;

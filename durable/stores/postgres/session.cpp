@@ -25,7 +25,7 @@ struct meaning {
 constexpr const char *lock_not_available = "55P03";
 constexpr meaning meanings[] = {
     {"53100", -ENOSPC},  // disk full
-    {"53200", -ENOMEM},  //
+    {"53200", -ENOMEM},  // out of memory
     {"53", -ENOTCONN},   // too many connections
     {"25006", -EROFS},   // a standby, or a read-only transaction
     {"42501", -EACCES},  // insufficient privilege
@@ -50,8 +50,8 @@ int meaning_of(const char *code) {
     return -EIO;
 }
 
-// If a password contains '/' or '@' unescaped, libpq ends it there, and takes its rest for a host, a port or
-// a database, which the error texts repeat.
+// True if the password contains an unescaped '/' or '@'. libpq ends the password there, and takes the rest of
+// it for a host, a port or a database, which the error texts repeat.
 bool splits_password(const char *address) {
     const char *const begin = std::strstr(address, "://");
     if (begin == nullptr)
@@ -207,7 +207,7 @@ int session::send_all() {
             return 0;
         if (left < 0)
             return broken(-ENOTCONN, PQerrorMessage(connection_));
-        // The server may be sending, and not read until the session has received that.
+        // The server may be sending, and may not read until the session has received that.
         if (const int error = wait_for(POLLIN | POLLOUT); error != 0)
             return error;
         if (PQconsumeInput(connection_) == 0)

@@ -20,7 +20,7 @@ class session {
     session &operator=(const session &) = delete;
     ~session() { PQfinish(connection_); }
 
-    // Connects. 0 or an error of durable.h; why() explains it.
+    // Connects. Returns 0, or an error of durable.h, which why() explains.
     int open(const char *address);
 
     // Calls a statement by its number among the texts given to prepare_later. Returns 0 or an error of
@@ -53,7 +53,7 @@ class session {
     // error.
     void explain_by(std::string why) { why_ = std::move(why); }
 
-    // Gives long queries many times the timeout.
+    // For long queries: with true, the session waits for many times the timeout, and the server for any time.
     int be_patient(bool patient);
 
     // In the child of a fork: closes the descriptor, and sends nothing.
@@ -79,7 +79,7 @@ class session {
     PGconn *connection_ = nullptr;
     std::vector<std::string> statements_;
     std::vector<bool> is_prepared_;
-    unsigned generation_ = 0;  // of the statements; the server keeps the names of former ones
+    unsigned generation_ = 0;  // of `statements_`; part of their names, as the server keeps the former ones
     std::string why_;
     bool met_lock_ = false;
 };

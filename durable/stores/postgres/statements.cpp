@@ -20,7 +20,7 @@ namespace {
 // see all that the claim took, or the claim finds the member changed and takes nothing. Renewals take
 // neither lock: a put may block on a locked row, and its member must stay alive meanwhile.
 
-// $1.. one array for each field of a job; $11 whether to hold the job, $12 and $13 for which member and
+// $1 to $11: one array for each field of a job; $11 says whether to hold it. $12, $13: for which member and
 // epoch.
 constexpr const char *put_values = R"(
 with me as materialized (
@@ -47,8 +47,8 @@ told as materialized (select $S.tell(kind, min(ready)) from done where not held 
 select kind, key, existed, held, token, ready, started from done where )";
 constexpr const char *put_end = " union all select null, null, null, null, null, null, null from told";
 
-// The jobs of a filter: $1 kind, $2 one key, $3 keys after this one, $4 states, $5 limit. The indexes of held
-// and of failed jobs are small, and serve queries for only those jobs.
+// The jobs of a filter: $1 kind, $2 one key, $3 keys after this one, $4 states, $5 limit. `only` is a
+// condition that lets PostgreSQL use the index of held or of failed jobs, which are small.
 std::string selected(const char *only) {
     return std::string(R"(
 from $S.job left join $S.member on member.id = job.holder
@@ -231,7 +231,8 @@ from unnest($3::text[]) as handled (kind), lateral (
     // $1 member, $2 tokens
     all[still_held] = "select token from $S.job where token = any ($2::int8[]) and holder = $1::int8";
 
-    // Skips members that are just claiming; the next call declares them. Returns whether any member is dead.
+    // Skips members that are just claiming; the next call declares them dead. Returns whether any member is
+    // dead.
     all[declare_ended] = R"(
 with ended as materialized (
     select id from $S.member where not dead and lease_end < clock_timestamp() for update skip locked),

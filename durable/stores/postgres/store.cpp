@@ -26,10 +26,10 @@ using namespace postgres;
 struct postgres_connection {
     session server;
     std::string schema;
-    // How many more starts (or answers) skip locked jobs at once.
+    // How many more starts (or answers) skip locked jobs without waiting for the lock first.
     unsigned starts_pass_locks = 0, answers_pass_locks = 0;
     bool listens = false;
-    std::vector<std::string> kinds;  // of the last claim; this member ignores notifications for other kinds
+    std::vector<std::string> kinds;  // of the last claim; `told` ignores notifications for other kinds
 
     explicit postgres_connection(const tw_store_place &place)
         : server(place.timeout_ns), schema(place.schema) {}
@@ -129,9 +129,9 @@ struct put_columns {
     }
 };
 
-// A statement can change a row only once. So of several jobs with one name only one is sent: with `keep` the
-// first, otherwise the last. Returns for each job whether it is sent; complete_results fills in `existed` for
-// the others.
+// A statement can change a row only once. So of several jobs with one name the store sends only one: with
+// `keep` the first, otherwise the last. Returns for each job whether to send it; complete_results fills in
+// `existed` for the others.
 std::vector<bool> choose_distinct(tw_store_put *puts, std::size_t count, bool keep) {
     std::unordered_map<std::string, std::size_t> chosen;
     std::vector<bool> is_sent(count, true);
@@ -274,7 +274,7 @@ std::size_t form_for(unsigned states) {
     return states != 0 && (states & ~unsigned{TW_DURABLE_HELD | TW_DURABLE_STARTED}) == 0 ? 1 : 0;
 }
 
-// Asks a question about all jobs, with the longer timeout.
+// Calls ask(), which may read all jobs, with the longer timeout.
 template <class Ask> int patiently(session &server, const Ask &ask) {
     if (const int error = server.be_patient(true); error != 0)
         return error;
@@ -283,7 +283,7 @@ template <class Ask> int patiently(session &server, const Ask &ask) {
     const int error = server.be_patient(false);
     if (answer == 0)
         return error;
-    server.explain_by(why);  // if the connection is gone, `error` only repeats that
+    server.explain_by(why);  // the second error would only say once more that the connection is gone
     return answer;
 }
 
@@ -467,16 +467,16 @@ int claim(void *connection, const tw_store_claim *claim, tw_store_visitor *each,
     if (done.count() == 0 && !next.truth(0, 0))
         return -ESTALE;
     look->now_ns = next.time(0, 1);
-    look->next_ns = next.is_null(0, 2) ? TW_STORE_NEVER : next.time(0, 2);
+    look->next_ns = next.is_null(0, 2) ? TW_NO_DEADLINE : next.time(0, 2);
     look->has_dead = next.truth(0, 3) ? 1 : 0;
     return 0;
 }
 
 constexpr unsigned passes_after_a_lock = 32;
 
-// Calls the statement `waiting`, which waits for locks, or `waiting` + 1, which skips locked jobs: if the
-// first has met a lock, or one of the last few calls has skipped a job. Otherwise the first would wait again
-// for the same job.
+// Calls the statement `waiting`, which waits for locks, and if that meets a lock, `waiting` + 1, which skips
+// locked jobs. `passes` is the number of further calls that use only `waiting` + 1, because the first
+// statement would wait again for the same job.
 int call_past_locks(session &server, std::size_t waiting, unsigned &passes, parameters &with, rows &out) {
     if (passes == 0) {
         const int error = server.call(waiting, with, out);
@@ -502,7 +502,7 @@ int start(void *connection, const tw_store_member *member, tw_store_start *start
         return error;
     for (std::size_t i = 0; i < count; ++i) {
         starts[i].started = 0;
-        starts[i].ready_ns = TW_STORE_NEVER;
+        starts[i].ready_ns = TW_NO_DEADLINE;
     }
     for (int row = 0; row < done.count(); ++row) {
         const std::int64_t number = done.int8(row, 0);
@@ -627,7 +627,7 @@ int told(void *connection, int64_t *ready_ns) {
     postgres_connection &here = of(connection);
     bool is_for_us = false;
     std::int64_t first = INT64_MAX;
-    // "microseconds kind"
+    // The text of a notification is "MICROSECONDS KIND".
     const int error = here.server.read_notifications([&](const char *text) {
         char *kind = nullptr;
         const std::int64_t ready = std::strtoll(text, &kind, 10);

@@ -19,7 +19,7 @@ struct chosen {
 };
 
 // The jobs that a claim takes, and the row numbers of jobs that another program inserted with keys that are
-// not texts. A claim could not name those, and would meet them every time.
+// not texts. No statement can name such a job, so the claim fails it; otherwise every claim would meet it.
 struct choice {
     std::vector<chosen> jobs;
     std::vector<std::int64_t> unnamed;
@@ -81,7 +81,7 @@ int visit(session &of, const chosen &job, tw_store_visitor *each, void *arg) {
 }
 
 int look_on(session &of, const tw_store_claim &claim, tw_store_look &look) {
-    look.next_ns = TW_STORE_NEVER;
+    look.next_ns = TW_NO_DEADLINE;
     for (std::size_t i = 0; i < claim.kinds_count; ++i) {
         query first(of, sql::first_pending);
         const int found = first.with(claim.kinds[i]).row();
@@ -132,12 +132,12 @@ template <typename Of> query &with_held(query &to, const Of &job, const tw_store
     return to.with(job.kind).with(job.key).with(who.id).with(job.token);
 }
 
-// Stores the ready time of a held job; TW_STORE_NEVER if the member does not hold it with this token.
+// Stores the ready time of a held job; TW_NO_DEADLINE if the member does not hold it with this token.
 template <typename Of>
 int ready_of_held(session &of, const tw_store_member &who, const Of &job, std::int64_t &ready) {
     query read(of, sql::ready_of_held);
     const int found = with_held(read, job, who).row();
-    ready = found == 1 ? read.time(0) : TW_STORE_NEVER;
+    ready = found == 1 ? read.time(0) : TW_NO_DEADLINE;
     return found < 0 ? found : 0;
 }
 
@@ -163,7 +163,7 @@ query &with_outcome(query &to, const tw_store_outcome &outcome, std::int64_t now
 // Lowers `first` to the ready time of a released job.
 int settle_one(session &to, const tw_store_member &who, std::int64_t now, tw_store_outcome &outcome,
                std::int64_t &first) {
-    std::int64_t ready = TW_STORE_NEVER;
+    std::int64_t ready = TW_NO_DEADLINE;
     if (outcome.what == TW_STORE_RELEASE) {
         if (const int error = ready_of_held(to, who, outcome, ready); error != 0)
             return error;
@@ -222,7 +222,7 @@ int start(session &to, const tw_store_member &who, tw_store_start *starts, std::
 
 int settle(session &to, const tw_store_member &who, tw_store_outcome *outcomes, std::size_t count) {
     return in_small_transaction(to, durability::normal, [&] {
-        std::int64_t lease = 0, first = TW_STORE_NEVER;
+        std::int64_t lease = 0, first = TW_NO_DEADLINE;
         const std::int64_t now = to.now();
         int error = lease_of(to, who, lease);
         for (std::size_t i = 0; error == 0 && i < count; ++i)

@@ -24,8 +24,8 @@ all_listeners &all() {
 
 }  // namespace
 
-// SQLite shares names that begin with a slash. The process is part of the name, because the child of a fork
-// has a copy of its parent's databases, with their locks.
+// SQLite shares a database in memory only if its name begins with a slash. The process number is part of the
+// name, because the child of a fork has a copy of its parent's databases, with their locks.
 std::string name_in_memory(const std::string &path) {
     constexpr std::string_view prefix = ":memory:";
     if (!path.starts_with(prefix))

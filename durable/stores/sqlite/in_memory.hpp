@@ -12,8 +12,9 @@ namespace tickwheel::durable::sqlite {
 // SQLite's name for the database with this path, or an empty string if the database is not in memory.
 std::string name_in_memory(const std::string &path);
 
-// `wake_listeners` makes the eventfds readable that were added for this database. The caller owns them.
-// Removing one that was not added does nothing. `add_listener` throws std::bad_alloc.
+// A listener is an eventfd, which belongs to the caller. `wake_listeners` makes all listeners of this
+// database readable. Removing a listener that was not added does nothing. `add_listener` throws
+// std::bad_alloc.
 void add_listener(const std::string &name, int descriptor);
 void remove_listener(const std::string &name, int descriptor);
 void wake_listeners(const std::string &name);

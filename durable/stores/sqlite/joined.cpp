@@ -40,14 +40,14 @@ int check_whole(const tw_durable_job *job, std::int64_t now, tw_durable_job &che
         checked.due_ns = tw_calendar_next(dates.get(), now);
         checked.absolute = 1;
     }
-    return checked.due_ns != TW_STORE_NEVER ? 0 : refuse(-EINVAL, "the cron expression is never due");
+    return checked.due_ns != TW_NO_DEADLINE ? 0 : refuse(-EINVAL, "the cron expression is never due");
 }
 
 int put_joined(session &to, const tw_durable_job &job, bool keep) {
     if (const int error = sqlite::check_version(to); error != 0)
         return error;
     const std::int64_t now = to.now();
-    std::int64_t first = TW_STORE_NEVER;
+    std::int64_t first = TW_NO_DEADLINE;
     const int existed = sqlite::put_one(to, job, keep, now, first);
     if (existed < 0)
         return existed;

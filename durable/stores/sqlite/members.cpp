@@ -9,12 +9,12 @@ namespace {
 
 constexpr const char *is_dead = "the member is dead, or its epoch is another";
 
-// Reads the earliest time of some jobs: TW_STORE_NEVER if there are none.
+// Reads the earliest ready time of some jobs; TW_NO_DEADLINE if there are none.
 int read_first(query &from, std::int64_t &first) {
     const int found = from.row();
     if (found < 0)
         return found;
-    first = found == 1 && !from.is_null(0) ? from.time(0) : TW_STORE_NEVER;
+    first = found == 1 && !from.is_null(0) ? from.time(0) : TW_NO_DEADLINE;
     return 0;
 }
 
@@ -111,7 +111,7 @@ int leave(session &to, const tw_store_member &who) {
         const int left = query(to, sql::delete_member).with(who.id).run();
         if (left != 1)
             return left < 0 ? left : to.fail(-ESTALE, is_dead);
-        std::int64_t first = TW_STORE_NEVER;
+        std::int64_t first = TW_NO_DEADLINE;
         if (const int error = read_first(query(to, sql::first_held).with(who.id), first); error != 0)
             return error;
         const int released = query(to, sql::release_held).with(who.id).run();
@@ -125,7 +125,7 @@ std::int64_t bury(session &to, std::size_t limit) {
         const std::int64_t now = to.now();
         if (const int declared = query(to, sql::declare_dead).with_time(now).run(); declared < 0)
             return declared;
-        std::int64_t first = TW_STORE_NEVER;
+        std::int64_t first = TW_NO_DEADLINE;
         {
             query earliest(to, sql::first_of_dead);
             if (const int error = read_first(earliest, first); error != 0)

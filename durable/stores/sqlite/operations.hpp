@@ -12,7 +12,7 @@ namespace tickwheel::durable::sqlite {
 // anything, lowers `first` to the job's ready time.
 int put_one(session &to, const tw_durable_job &job, bool keep, std::int64_t now, std::int64_t &first);
 
-// Deletes one job in a transaction that has begun.
+// Deletes one job in a transaction that has begun. Returns what `remove` returns.
 int remove_one(session &to, const char *kind, const char *key);
 
 // Makes an entry from a row with JOB_COLUMNS. Valid until the next row.
@@ -42,7 +42,7 @@ std::int64_t bury(session &to, std::size_t limit);
 int hold(session &to, const char *kind, const char *key, std::int64_t holder, std::int64_t token,
          std::int64_t now);
 
-// Takes `number` tokens. `token` is the last one before them.
+// Takes the next `number` tokens, and stores the token before the first of them in `token`.
 int take_tokens(session &of, std::size_t number, std::int64_t &token);
 
 int claim(session &to, const tw_store_claim &request, tw_store_visitor *each, void *arg, tw_store_look &look);

@@ -35,7 +35,8 @@ query &with_filter(query &to, const tw_durable_filter &filter) {
     return to.with(most != 0 ? static_cast<std::int64_t>(most) : -1);
 }
 
-// Binds these and the parameters of lists of one kind. All keys are after the empty text.
+// Binds those parameters, and if the filter has a kind, the kind and one key: `key`, or the key after which
+// the list begins. All keys sort after the empty text.
 query &with_kind(query &to, const tw_durable_filter &filter, const char *key) {
     if (filter.kind == nullptr)
         return with_filter(to, filter);
@@ -64,8 +65,8 @@ int put_one(session &to, const tw_durable_job &job, bool keep, std::int64_t now,
 
 namespace {
 
-// Reserves a token for each job to hold, and stores the token before the first in `last_used`. Leaves it
-// empty if the member must not hold jobs.
+// Takes a token for each job to hold, and stores the token before the first in `last_used`. Leaves
+// `last_used` empty if there is no job to hold, or if the member must not hold jobs.
 int take_for(session &to, const tw_store_put *puts, std::size_t count, const tw_store_member *who,
              std::int64_t now, std::optional<std::int64_t> &last_used) {
     std::int64_t lease = 0;
@@ -81,16 +82,16 @@ int take_for(session &to, const tw_store_put *puts, std::size_t count, const tw_
     return take_tokens(to, static_cast<std::size_t>(wanted), last_used.emplace());
 }
 
-// Puts one job, and holds the job if `put.hold` is set and `last_used` has a value. If the job stays pending,
-// lowers `first` to its ready time.
+// Puts one job, and holds the job if `put.hold` is set and `last_used` has a value. If the put leaves the job
+// pending, lowers `first` to the job's ready time.
 int put_and_hold(session &to, tw_store_put &put, bool keep, const tw_store_member *who, std::int64_t now,
                  std::optional<std::int64_t> &last_used, std::int64_t &first) {
-    std::int64_t ready = TW_STORE_NEVER;
+    std::int64_t ready = TW_NO_DEADLINE;
     put.token = 0;
     put.existed = put_one(to, *put.job, keep, now, ready);
     if (put.existed < 0)
         return put.existed;
-    if (put.hold == 0 || !last_used || ready == TW_STORE_NEVER) {
+    if (put.hold == 0 || !last_used || ready == TW_NO_DEADLINE) {
         first = std::min(first, ready);
         return 0;
     }
@@ -106,7 +107,7 @@ int put_and_hold(session &to, tw_store_put &put, bool keep, const tw_store_membe
 int put(session &to, tw_store_put *puts, std::size_t count, bool keep, const tw_store_member *who) {
     return in_small_transaction(to, durability::full, [=, &to] {
         const std::int64_t now = to.now();
-        std::int64_t first = TW_STORE_NEVER;
+        std::int64_t first = TW_NO_DEADLINE;
         std::optional<std::int64_t> last_used;
         if (const int error = take_for(to, puts, count, who, now, last_used); error != 0)
             return error;

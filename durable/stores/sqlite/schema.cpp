@@ -83,7 +83,7 @@ class single_value {
     sqlite3_stmt *statement_ = nullptr;
 };
 
-// REQUIRES: there is a meta table, or its lack is an error
+// Returns an error if there is no meta table.
 int read_stored_version(session &of, std::int64_t &version) {
     query read(of, sql::read_meta);
     const int found = read.with("version").row();

@@ -10,7 +10,8 @@
 
 namespace tickwheel::durable::sqlite {
 
-// Statements that lead from one version to the next, with `@` for the schema's name and an underscore.
+// Statements that upgrade the tables from one version to the next, with `@` for the schema's name and an
+// underscore.
 using step = const char *;
 
 std::span<const step> all_steps();
@@ -26,7 +27,8 @@ int bring_up_to_date(session &of, std::span<const step> steps);
 // not, or there are none.
 int check_version(session &of);
 
-// Sets up a new connection and the tables, within the time that the connection waits for a lock.
+// Sets up a new connection and the tables. While another connection keeps the database locked, retries for
+// this long.
 int set_up(session &of, std::int64_t timeout_ns);
 
 }  // namespace tickwheel::durable::sqlite

@@ -12,7 +12,7 @@ namespace tickwheel::durable::sqlite {
 
 namespace {
 
-// SQLite cannot open the database's file or one next to it.
+// The error for the system's errno with which SQLite failed to open the database's file or one next to it.
 int error_of_opening(int system_errno) {
     switch (system_errno) {
     case 0:  // SQLite itself refused the path
@@ -65,7 +65,7 @@ int error_of(int code, int system_errno) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
     case SQLITE_PROTOCOL:
-        return -EBUSY;  // SQLite gave up a race for a lock
+        return -EBUSY;  // SQLITE_PROTOCOL: SQLite has lost a race for a lock too often
     case SQLITE_PERM:
     case SQLITE_AUTH:
         return -EACCES;
@@ -212,7 +212,7 @@ void session::take_back(const char *text, const char *then) {
 // --- news ------------------------------------------------------------------------------------
 
 int session::ring(std::int64_t ready, std::int64_t now) {
-    if (ready == TW_STORE_NEVER || ready - now > told_within)
+    if (ready == TW_NO_DEADLINE || ready - now > told_within)
         return 0;
     if (const int error = query(*this, sql::ring).with_time(ready).run(); error < 0)
         return error;
@@ -241,7 +241,8 @@ int session::other_news(std::int64_t &ready) {
         return error;
     if (serial == known_news_)
         return 0;
-    // The table stores only the latest news. If there were more since, some job may be ready now.
+    // The table stores only the latest announcement. If there were several, a job of an earlier one may be
+    // ready now.
     ready = serial == known_news_ + 1 ? last_ready : 0;
     known_news_ = serial;
     return 1;

@@ -18,8 +18,8 @@
 
 namespace tickwheel::durable::sqlite {
 
-// How much of a transaction survives a power cut. `full`: all of it; `normal`: as much as the system had
-// written by then. (The end of a process never loses any.)
+// Whether transactions survive a power cut. `full`: all do; `normal`: only those that the system has written
+// to the disk by then. (The end of a process undoes neither.)
 enum class durability { normal, full };
 
 // Translates an error of SQLite, and the system's errno behind it, to an errno of durable.h.
@@ -37,7 +37,7 @@ class session {
     [[nodiscard]] const std::string &schema() const { return schema_; }
     [[nodiscard]] const char *explain() const { return text_.data(); }
 
-    // From here on a missing file does not count as an error of opening.
+    // Notes that the database is open: from now on, a missing file counts as a lost connection.
     void set_open() { is_open_ = true; }
 
     // Sets the database's clock; by default it is the machine's.
@@ -51,26 +51,26 @@ class session {
     void set_in_memory(const std::string &name) { name_in_memory_ = name; }
     [[nodiscard]] const std::string &name_in_memory() const { return name_in_memory_; }
 
-    // Note why a call fails, and return the error: after SQLite's last call, or for another error.
+    // Both note why a call fails, and return the error. The first translates the code of SQLite's last call.
     int fail(int code);
     int fail(int error, const char *why);
 
     // Runs a text once, without keeping it prepared. `@` stands for the schema's name and an underscore.
     int execute(const char *text);
 
-    // A transaction. `end` takes the result of its body: an error rolls it back. `end` allocates nothing, so
-    // that it can follow a lack of memory.
+    // A transaction. `end` takes the result of the transaction's body, and rolls back if that is an error. It
+    // allocates nothing, so that it works after memory has run out.
     int begin(durability level);
     std::int64_t end(std::int64_t result);
 
-    // The same for a part of the caller's transaction; outside of one, the part is a transaction.
+    // The same for a part of the caller's transaction. If the caller has none, the part is a transaction.
     int begin_part();
     std::int64_t end_part(std::int64_t result);
 
     // --- news
 
-    // Announces to all other connections, in this transaction, that a job is ready at this time, if that is
-    // soon.
+    // Announces to all other connections that a job is ready at this time, if that is soon. The announcement
+    // is part of the present transaction.
     int ring(std::int64_t ready, std::int64_t now);
 
     // Marks all news up to now as known. Returns 0 or an error.
@@ -101,8 +101,9 @@ class session {
     bool level_is_known_ = false;
     durability level_ = durability::full;
 
-    // Each piece of news has a number. Our own news is known as soon as it is committed, unless another
-    // connection's came first.
+    // Each announcement has a number. `known_news_` is the last number that this connection knows, and
+    // `own_news_` that of its present transaction (0: none). A commit makes its own announcement known,
+    // unless another connection has made one since `known_news_`.
     std::int64_t known_news_ = 0, own_news_ = 0;
 };
 
@@ -137,7 +138,7 @@ class query {
     // would not find that row.
     [[nodiscard]] bool is_text(int column) const;
 
-    // True if SQLite had no memory for a text or bytes that the caller has read.
+    // True if SQLite ran out of memory for a text or bytes that the caller has read.
     [[nodiscard]] bool is_cut() const { return is_cut_; }
 
   private:
@@ -149,7 +150,7 @@ class query {
     bool is_cut_ = false;
 };
 
-// Returns the result of body(), which may run out of memory.
+// Returns the result of body(), or -ENOMEM if body() runs out of memory.
 template <typename F> std::int64_t result_of(session &of, F body) {
     try {
         return body();

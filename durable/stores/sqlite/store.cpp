@@ -1,9 +1,9 @@
 // The store in a SQLite database: in a file, which the processes of one machine share, or in memory.
 //
-// Notifications of a file: every commit writes to the database's log, "PATH-wal", and listeners watch that
-// file. The log exists as long as this connection, because only the last connection deletes it. The log is
-// written for other reasons, too, so connections count their news in the meta table, and a listener
-// compares the count.
+// Notifications with a file: every commit writes to the database's log, "PATH-wal", and listeners watch that
+// log. The log exists as long as this connection, because only the last connection deletes it. SQLite also
+// writes to the log for other reasons, so connections count their announcements in the meta table, and a
+// listener compares the count.
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
 #include <unistd.h>
@@ -54,7 +54,8 @@ struct store_connection {
 
 store_connection &of(void *raw) { return *static_cast<store_connection *>(raw); }
 
-// The path after "sqlite:". SQLite would read some relative paths differently, such as "file:...".
+// The path after "sqlite:". A relative path gets a "./" in front, because SQLite gives some, such as
+// "file:...", another meaning.
 std::string path_of(const char *address) {
     const std::string path = std::strchr(address, ':') + 1;
     return path.empty() || path[0] == '/' || !sqlite::name_in_memory(path).empty() ? path : "./" + path;
@@ -65,8 +66,8 @@ int refuse(int error, const char *reason, char *why, std::size_t room) {
     return error;
 }
 
-// The reason why a file cannot be opened. If SQLite cannot create the file it tries to read it, and then
-// reports only that it is missing.
+// The error for a file that SQLite cannot open. If SQLite cannot create a file, it tries to read the file,
+// and then reports only that the file is missing.
 int error_of_path(const std::string &path, int code, int system_errno) {
     const int error = sqlite::error_of(code, system_errno);
     const std::string folder = path.substr(0, path.rfind('/') + 1);
@@ -144,8 +145,8 @@ int open(void **out, const tw_store_place *place, char *why, std::size_t room) {
 
 void close(void *raw) { delete &of(raw); }
 
-// SQLite forbids using or even closing a connection in the child of a fork, so its memory and descriptors
-// stay.
+// SQLite forbids using or even closing a connection in the child of a fork, so the memory and descriptors of
+// SQLite's connection stay allocated.
 void abandon(void *raw) {
     store_connection &self = of(raw);
     self.to.abandon();
@@ -217,7 +218,7 @@ int settle(void *raw, const tw_store_member *who, tw_store_outcome *outcomes, st
 
 // --- notifications ---------------------------------------------------------------------------
 
-// If the log was replaced in spite of that, this watches the new one.
+// Also called before each reading of the news: if something has replaced the log, this watches the new one.
 bool watch_log(int watch, sqlite3 *handle) {
     const std::string log = std::string(sqlite3_db_filename(handle, "main")) + "-wal";
     return inotify_add_watch(watch, log.c_str(), IN_MODIFY | IN_ATTRIB | IN_MOVE_SELF) >= 0;
@@ -225,7 +226,7 @@ bool watch_log(int watch, sqlite3 *handle) {
 
 int begin_to_listen(store_connection &self) {
     const std::string &name = self.to.name_in_memory();
-    // Closed with the connection, even after an error.
+    // If this function fails, `listen` closes the descriptor.
     self.watch =
         name.empty() ? inotify_init1(IN_CLOEXEC | IN_NONBLOCK) : eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (self.watch < 0)

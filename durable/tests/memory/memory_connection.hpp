@@ -23,7 +23,8 @@ struct connection {
     [[nodiscard]] std::int64_t now() const { return microsecond_before(local_now(local_now_arg)); }
 };
 
-// Runs a function of the store with the database locked. What runs out of memory has changed nothing.
+// Calls a function of the store with the database locked. A function that runs out of memory has changed
+// nothing.
 template <typename F> auto locked(void *of, F body) -> decltype(body(std::declval<connection &>())) {
     auto &self = *static_cast<connection *>(of);
     try {
@@ -37,7 +38,7 @@ template <typename F> auto locked(void *of, F body) -> decltype(body(std::declva
     }
 }
 
-// As tw_store has them.
+// The functions of tw_store with these names.
 int join(void *of, const char *name, std::int64_t lease_ns, tw_store_member *out);
 int renew(void *of, const tw_store_member *who, std::int64_t lease_ns, std::int64_t *now_ns);
 int resume(void *of, tw_store_member *who, const std::int64_t *started, std::size_t count,

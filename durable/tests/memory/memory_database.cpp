@@ -148,14 +148,14 @@ bool database::has_dead(std::int64_t now) const {
 }
 
 void database::tell(const listener *self, std::int64_t ready, std::int64_t now) {
-    if (ready == TW_STORE_NEVER || ready - now > told_within)
+    if (ready == TW_NO_DEADLINE || ready - now > told_within)
         return;
     for (listener *const each : listeners) {
         if (each == self)
             continue;
         const std::uint64_t one = 1;
         each->first_ready = std::min(each->first_ready, ready);
-        // It fails only if the descriptor is readable already.
+        // The write fails only if the descriptor is readable already.
         if (write(each->descriptor, &one, sizeof one) < 0)
             continue;
     }
@@ -186,7 +186,7 @@ put_batch::made put_batch::make(const database &into, const tw_durable_job &from
 }
 
 std::int64_t put_batch::carry_out(tw_store_put *puts, bool keep, member *holder) {
-    std::int64_t first = TW_STORE_NEVER;
+    std::int64_t first = TW_NO_DEADLINE;
     for (std::size_t i = 0; i < made_.size(); ++i) {
         tw_store_put &each = puts[i];
         job &it = carry_out(made_[i], each, keep);
@@ -205,7 +205,7 @@ std::int64_t put_batch::carry_out(tw_store_put *puts, bool keep, member *holder)
     return first;
 }
 
-// Returns the job that there is then.
+// Returns the job that has this name after the put.
 job &put_batch::carry_out(made &it, tw_store_put &put, bool keep) {
     into_.kinds.merge(it.kind_node);
     kind &of = into_.kinds.find(put.job->kind)->second;

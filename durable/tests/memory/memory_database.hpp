@@ -1,13 +1,13 @@
-// What the memory store keeps: jobs and members, and who listens.
+// The content of the memory store: jobs, members and listeners.
 //
-// Each job stands in exactly one index, whose node it brings along when it moves to another. So nothing but
-// put, join and listen allocates, and what they allocate is there before they change anything.
+// Each job is in exactly one index, and takes its node along when it moves to another. So only `put`, `join`
+// and `listen` allocate, and they do so before they change anything.
 //
 //     pending  its kind's `pending`, by ready time and key
 //     failed   its kind's `failed`, by key
 //     held     its holder's `held`, by token
 //
-// All functions: with the database's mutex held.
+// REQUIRES, for all functions: the database's mutex is held.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ using failed_index = std::set<job *, by_key>;
 using held_index = std::set<job *, by_token>;
 using index_node = pending_index::node_type;
 
-// What a put gives, and what becomes of it.
+// The fields of a job that a put sets, and those that the job's answers change.
 struct job_data {
     std::string payload;
     std::optional<std::string> cron, zone;
@@ -58,7 +58,7 @@ struct job {
     std::int64_t token = 0;
     member *holder = nullptr;
     bool started = false, failed = false;
-    index_node unused;  // empty while the job stands in an index
+    index_node unused;  // empty while the job is in an index
 
     [[nodiscard]] tw_durable_state state() const;
     [[nodiscard]] tw_durable_entry entry() const;
@@ -83,7 +83,7 @@ struct member {
 // A connection that listens.
 struct listener {
     int descriptor = -1;
-    std::int64_t first_ready = TW_STORE_NEVER;  // of the jobs that it has not read of
+    std::int64_t first_ready = TW_NO_DEADLINE;  // of the jobs in the notifications that it has not read
 };
 
 struct database {
@@ -95,14 +95,14 @@ struct database {
     std::int64_t last_token = 0, last_member = 0;
 
     job *find(const char *kind_name, const char *key);
-    member *find(const tw_store_member &who);                            // null: it is dead
-    member *find_claimer(const tw_store_member &who, std::int64_t now);  // null: or it must not claim
+    member *find(const tw_store_member &who);                            // null: the member is dead
+    member *find_claimer(const tw_store_member &who, std::int64_t now);  // null: dead, or must not claim
 
-    // Take a job out of its index, and put it into the one that it belongs to.
+    // The first takes a job out of its index, the second puts it into the index of its present state.
     static void take_out(job &it);
     static void put_in(job &it);
 
-    // Has a member hold a job, which is started if it is ready by now.
+    // Makes a member hold a job, and starts the job if it is ready by now.
     void hold(job &it, member &holder, std::int64_t now);
 
     // Makes a held job pending, as it was before it was claimed.
@@ -111,17 +111,17 @@ struct database {
     void erase(job &it);
     [[nodiscard]] bool has_dead(std::int64_t now) const;
 
-    // Tells all but one listener of a job that is ready at this time, if that is soon.
+    // Notifies all listeners but `self` of a job that is ready at this time, if that is soon.
     void tell(const listener *self, std::int64_t ready, std::int64_t now);
 };
 
-// The jobs of a put. Only the making of them allocates.
+// The jobs of a put. Only the constructor allocates.
 class put_batch {
   public:
     put_batch(database &into, const tw_store_put *puts, std::size_t count, std::int64_t now);
 
-    // Puts them all, and holds those that must be held, if there is a holder. Returns when the first of those
-    // is ready that were put and are pending.
+    // Puts all jobs, and if there is a holder, holds those with `hold`. Returns the ready time of the first
+    // job that was put and is pending.
     std::int64_t carry_out(tw_store_put *puts, bool keep, member *holder);
 
   private:

@@ -1,4 +1,4 @@
-// The memory store: members, and what they hold.
+// The memory store: members, and the jobs that they hold.
 #include <algorithm>
 #include <iterator>
 #include <queue>
@@ -56,7 +56,7 @@ int leave(void *of, const tw_store_member *who) {
         member *const it = self.base->find(*who);
         if (it == nullptr)
             return -ESTALE;
-        std::int64_t first = TW_STORE_NEVER;
+        std::int64_t first = TW_NO_DEADLINE;
         while (!it->held.empty()) {
             job &held = **it->held.begin();
             first = std::min(first, held.data.ready);
@@ -70,7 +70,7 @@ int leave(void *of, const tw_store_member *who) {
 
 namespace {
 
-// Releases what a dead member holds, at most `limit` jobs. Lowers `first` to when the first of them is ready.
+// Releases at most `limit` jobs of a dead member. Lowers `first` to the ready time of the first of them.
 std::size_t bury_one(member &it, std::size_t limit, std::int64_t &first) {
     std::size_t count = 0;
     for (; count < limit && !it.held.empty(); ++count) {
@@ -87,7 +87,7 @@ std::size_t bury_one(member &it, std::size_t limit, std::int64_t &first) {
 std::int64_t bury(void *of, std::size_t limit) {
     return locked(of, [=](connection &self) {
         const std::int64_t now = self.now();
-        std::int64_t first = TW_STORE_NEVER;
+        std::int64_t first = TW_NO_DEADLINE;
         std::size_t count = 0;
         auto &members = self.base->members;
         for (auto at = members.begin(); at != members.end();) {
@@ -106,7 +106,7 @@ std::int64_t bury(void *of, std::size_t limit) {
 
 namespace {
 
-// The pending jobs of a kind that a claim has not chosen yet, the one that is ready first in front.
+// The pending jobs of a kind that a claim has not chosen yet, in the order of their ready times.
 struct unchosen {
     pending_index::iterator at, end;
 
@@ -117,7 +117,7 @@ struct ready_later {
 };
 using choice = std::priority_queue<unchosen, std::vector<unchosen>, ready_later>;
 
-// A claim may name a kind twice, which counts once.
+// True if the claim has named the same kind before.
 bool is_named_before(const tw_store_claim &claim, std::size_t index) {
     const std::string_view name = claim.kinds[index];
     return std::any_of(claim.kinds, claim.kinds + index, [name](const char *each) { return name == each; });
@@ -147,7 +147,8 @@ std::vector<job *> choose(choice &from, std::int64_t until, std::size_t limit) {
     return chosen;
 }
 
-// Shows the jobs as they will be when they are held. Returns 0, or what `each` returned.
+// Shows the chosen jobs to `each`, as they will be when the member holds them. Returns 0, or what `each`
+// returned.
 int show(const std::vector<job *> &chosen, const member &holder, std::int64_t token, std::int64_t now,
          tw_store_visitor *each, void *arg) {
     int result = 0;
@@ -173,7 +174,7 @@ int claim(void *of, const tw_store_claim *request, tw_store_visitor *each, void 
         choice from = choice_of(base, *request);
         const auto chosen = choose(from, time_after(now, request->horizon_ns), request->limit);
         look->now_ns = now;
-        look->next_ns = from.empty() ? TW_STORE_NEVER : from.top().ready();
+        look->next_ns = from.empty() ? TW_NO_DEADLINE : from.top().ready();
         look->has_dead = base.has_dead(now) ? 1 : 0;
         if (const int result = show(chosen, *holder, base.last_token, now, each, arg); result != 0)
             return result;
@@ -183,7 +184,7 @@ int claim(void *of, const tw_store_claim *request, tw_store_visitor *each, void 
     });
 }
 
-// --- what is held ----------------------------------------------------------------------------
+// --- held jobs -------------------------------------------------------------------------------
 
 namespace {
 
@@ -196,7 +197,7 @@ job *held_by(database &base, const member &holder, const char *kind_name, const 
 
 void start_one(tw_store_start &which, job *it, bool lease_lasts, std::int64_t now) {
     which.started = 0;
-    which.ready_ns = it != nullptr ? it->data.ready : TW_STORE_NEVER;
+    which.ready_ns = it != nullptr ? it->data.ready : TW_NO_DEADLINE;
     if (lease_lasts && which.ready_ns <= now) {
         it->started = true;
         which.started = 1;
@@ -262,7 +263,7 @@ int settle(void *of, const tw_store_member *who, tw_store_outcome *outcomes, std
         if (holder == nullptr || holder->epoch != who->epoch)
             return -ESTALE;
         auto errors = errors_of(outcomes, count);
-        std::int64_t released = TW_STORE_NEVER;
+        std::int64_t released = TW_NO_DEADLINE;
         for (std::size_t i = 0; i < count; ++i) {
             tw_store_outcome &each = outcomes[i];
             job *const it = held_by(*self.base, *holder, each.kind, each.key, each.token);

@@ -1,7 +1,7 @@
 // The functions of the store that concern connections and jobs.
 //
-// Locks: `all.mutex` guards which databases there are; each database has a mutex of its own. They are not
-// held together.
+// Locks: `all.mutex` guards the table of databases; each database has a mutex of its own. No thread holds two
+// of these mutexes.
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -32,7 +32,8 @@ all_databases &all() {
 
 // --- connections -----------------------------------------------------------------------------
 
-// The process is part of the name, because the child of a fork has none of the databases of its parent.
+// The process number is part of the name, so that the child of a fork does not use its copy of a parent's
+// database.
 std::string full_name(const tw_store_place &place) {
     return std::to_string(getpid()) + '/' + place.schema + '/' + place.address;
 }
@@ -151,8 +152,8 @@ std::int64_t requeue(void *of, const char *kind_name, const char *key) {
 
 // --- walks -----------------------------------------------------------------------------------
 
-// A job that was copied for a walk, so that the visitor runs with the database unlocked: it belongs to a
-// user, who may be using another connection with the same database.
+// A copy of a job for a walk. The walk calls the visitor with the database unlocked, because the visitor is
+// the user's, and may use another connection with the same database.
 struct copied_job {
     std::string kind_name, key, holder_name;
     job_data data;
@@ -164,7 +165,7 @@ struct copied_job {
             holder_name = from.holder->name;
     }
 
-    // The entry, with all texts in this copy.
+    // Returns the entry, whose texts point into this copy.
     const tw_durable_entry *visit() {
         entry.job.kind = kind_name.c_str();
         entry.job.key = key.c_str();
@@ -177,7 +178,7 @@ struct copied_job {
     }
 };
 
-// Where a walk goes on: behind this key of this kind, or at the first kind after it.
+// The position of a walk: it continues after this key of this kind, or at the first kind after this one.
 struct walk {
     tw_durable_filter filter{};
     std::string kind_name, after;
@@ -214,7 +215,7 @@ struct walk {
     }
 };
 
-// Copies some of the jobs of a walk, and moves it behind them.
+// Copies some jobs of a walk, and moves the position after them.
 int copy_some(connection &self, walk &position, std::vector<copied_job> &into) {
     constexpr std::size_t some = 64;
     into.clear();
@@ -271,7 +272,7 @@ std::int64_t count(void *of, const tw_durable_filter *filter) {
     });
 }
 
-// --- being told ------------------------------------------------------------------------------
+// --- notifications ---------------------------------------------------------------------------
 
 int listen(void *of) {
     return locked(of, [](connection &self) {
@@ -295,7 +296,7 @@ int told(void *of, std::int64_t *ready_ns) {
         std::uint64_t times = 0;
         if (read(listening.descriptor, &times, sizeof times) < 0)
             return 0;
-        *ready_ns = std::exchange(listening.first_ready, TW_STORE_NEVER);
+        *ready_ns = std::exchange(listening.first_ready, TW_NO_DEADLINE);
         return 1;
     });
 }

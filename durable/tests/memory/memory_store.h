@@ -1,6 +1,6 @@
-/* A database in memory, as a store of one's own: it uses durable_store.h alone. It is shared within the
- * process by its address, and gone with its last connection. Its clock is the local one, which follows
- * virtual time. */
+/* A database in memory, an example of your own store: it uses only durable_store.h. The connections of a
+ * process with the same address share a database, which ends with the last of them. Its clock is the local
+ * one, which follows virtual time. */
 #ifndef TICKWHEEL_TESTS_MEMORY_STORE_H
 #define TICKWHEEL_TESTS_MEMORY_STORE_H
 
@@ -12,7 +12,7 @@ extern "C" {
 
 extern const struct tw_store memory_store;
 
-/* As tw_durable_open, with a database in memory unless the options have another store. */
+/* Calls tw_durable_open for a database in memory, unless the options have another store. */
 static inline int open_in_memory(struct tw_durable **durable, struct tw_runtime *rt, const char *address,
                                  struct tw_durable_options options) {
     if (options.store == NULL)

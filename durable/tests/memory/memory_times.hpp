@@ -8,7 +8,7 @@
 
 namespace memory {
 
-// The store tells those who listen of jobs that are ready within this time.
+// The store notifies listeners of jobs that are ready within this time.
 inline constexpr std::int64_t told_within = 60 * INT64_C(1000000000);
 
 constexpr std::int64_t microsecond_before(std::int64_t ns) { return ns - ns % 1000; }

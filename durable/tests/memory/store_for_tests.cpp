@@ -1,4 +1,4 @@
-// The suite of stores tests this one, and those of the library.
+// The stores that the suite tests: this one, and those of the library.
 #include <string_view>
 
 #include "memory_store.h"

@@ -1,14 +1,14 @@
-// ask: carries out the commands on its input, one a line, and answers each with a line of JSON. server.py and
-// tool.py talk to it.
+// ask: carries out the commands on its input, one on each line, and answers each with a line of JSON.
+// server.py and tool.py run it.
 //
 //   open ADDRESS [SETTING=VALUE...]  schema=TEXT name=TEXT runtime=1, and timeout_ms, poll_ms, lease_ms,
 //                                    horizon_ms=N
-//   handle KIND                      each fire is a line of its own, and so is each event. The handlers of
+//   handle KIND                      from then on prints a line for each fire and each event. The handlers of
 //                                    "slow" run until the input ends, those of "held" until "go"; "bad"
 //                                    fails at its first try, for a reason that would clear a terminal
 //   put KIND KEY MILLISECONDS
 //   remove KIND KEY
-//   list                             each job in a line: kind, key, state and error
+//   list                             one job on each line: kind, key, state and error
 //   count | now | counts | dump | go | close
 #include <sys/prctl.h>
 
@@ -34,7 +34,7 @@ struct program {
     std::mutex mutex;  // guards the output
     tw_runtime *rt = nullptr;
     tw_durable *jobs = nullptr;
-    std::atomic<bool> has_ended = false;  // the input
+    std::atomic<bool> has_ended = false;  // the input has
     std::atomic<bool> may_go = false;
 };
 

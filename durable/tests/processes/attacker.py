@@ -1,9 +1,10 @@
 """attacker.py SUITE ASK: another user of a PostgreSQL database, who may create objects in the schema `public`, sets traps
-there: operators, functions and types that have the names of those that the store uses. None of them may run as the
+there: operators, functions and types with the same names as those that the store uses. No trap may run as the
 application, or as the administrator who calls the functions of the schema.
 
-SUITE (store.cpp) has the application execute every statement of the store, and ASK (ask.cpp) opens tables of a former
-release. The search path of the database names `public` first, so that the traps hide even what has the same arguments.
+SUITE (store.cpp) executes every statement of the store as the application, and ASK (ask.cpp) opens tables of a former
+release. The search path of the database names `public` first, so that a trap hides even a function with the same
+arguments.
 """
 import itertools
 import re
@@ -18,7 +19,7 @@ TYPES = ["int4", "int8", "float8", "numeric", "bool", "text", "varchar", "name",
          "interval", "xid", "oid", "tid", "regclass"]
 TRUTHS, OTHERS = ["=", "<>", "<", "<=", ">", ">="], ["+", "-", "*", "||", "&"]
 
-# What the statements call: the type of the result.
+# The functions that the statements call, with the types of their results.
 FUNCTIONS = {
     "clock_timestamp": "timestamptz", "now": "timestamptz", "nextval": "int8", "min": "timestamptz", "count": "int8",
     "pg_notify": "text", "octet_length": "int4", "convert_to": "bytea", "hashtext": "int4", "set_config": "text",
@@ -38,7 +39,7 @@ def qualified(names):
 
 
 def operator_traps():
-    """Returns the type of the right operand, as `int8 * interval` does, or of the left one for + and -."""
+    """A trap for * returns the type of the right operand, as `int8 * interval` does; + and - return that of the left."""
     for left, right in itertools.product(TYPES, TYPES):
         both = qualified([left, right])
         for number, (result, operators) in enumerate(
@@ -62,7 +63,7 @@ def function_traps():
 
 
 def type_traps():
-    """The last ones: they would stand in the way of the others."""
+    """Must come last: these types would break the statements that create the other traps."""
     for name in ("int4", "int8", "text", "timestamptz"):
         yield (f"create function public.is_{name}(pg_catalog.{name}) returns bool language plpgsql set search_path = "
                f"pg_catalog as $$ begin raise log 'caught by a type'; return true; end $$; create domain public.{name} "
@@ -70,7 +71,7 @@ def type_traps():
 
 
 class Attacked:
-    """A server with a database that has the traps, and its log from there on."""
+    """A server with a database that has the traps, and its log since they were set."""
 
     def __init__(self, server):
         self.server = server
@@ -104,7 +105,7 @@ def expect_nothing_caught(attacked, who):
 
 
 def calls_of_functions(attacked):
-    """Literals alone: how the caller's own statement is understood is not the library's affair."""
+    """The arguments are literals: the library cannot protect expressions in the caller's own statement."""
     for call in ("put('k', 'sql', '2030-01-01 UTC')", "put('k', 'sql', '1990-01-01 UTC', 'x')",
                  "put('k', 'sql', '2030-01-01 UTC', replace => false)", "remove('k', 'sql')", "remove('k', 'none')"):
         attacked.sql(f"select tickwheel.{call}")
@@ -113,7 +114,7 @@ def calls_of_functions(attacked):
 
 
 def bring_up_to_date(attacked, ask, address):
-    """Functions of a former release do not protect those who call them. The first to open the tables mends them."""
+    """Functions of a former release do not protect their callers. The first process that opens the tables replaces them."""
     former = (Path(__file__).parent / "version_1.sql").read_text()
     attacked.sql(UNTRAPPED + "set role app;" + former + "select tickwheel.put('k', 'kept', '2030-01-01 UTC')")
     attacked.server.psql("select tickwheel.put('k', 'trapped', '2030-01-01 UTC')", "attacked")

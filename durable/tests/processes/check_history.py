@@ -1,4 +1,4 @@
-"""check_history.py: history.py finds each broken promise, in a history that is right but for that."""
+"""check_history.py: tests that history.py finds each broken promise, in a history that is otherwise correct."""
 import copy
 import json
 import sys
@@ -31,7 +31,7 @@ def fire(key, at, token, answer=DONE, **fields):
 
 
 def good():
-    """What each process has written."""
+    """The log of each process."""
     return {
         "putter-1": [*put("once", S), *put("again", S), *put("twice", S), *put("gone", S), *remove("gone", 2 * S, 1),
                      *put("replaced", S), *put("replaced", 2 * S, 1, version=2), *put("periodic", S, period=PERIOD),
@@ -89,7 +89,7 @@ def main():
     for name, spoil in FAULTS.items():
         written = copy.deepcopy(good())
         spoil(written)
-        # What happened to all explains repeats; but for the fault that is one.
+        # The trouble here explains all repeats, except in the case whose fault is a repeat without a cause.
         troubles = TROUBLES if "for nothing" in name else [Trouble("killed", 0, 10 * S)]
         try:
             repeats_in(written, troubles)

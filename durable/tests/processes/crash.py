@@ -1,13 +1,12 @@
-"""crash.py WORKER postgres|sqlite [--seconds N] [--seed N] [--rate N]: jobs survive what happens to their processes.
+"""crash.py WORKER postgres|sqlite [--seconds N] [--seed N] [--rate N]: jobs survive the trouble of their processes.
 
 Trouble goes on for 4 s, or with TW_NIGHTLY=1 for 25 s, and in any case until every kind of it has happened at least
-once: in real time, as the servers and the leases need it. So the short form proves that each kind is survived; the long
-form, that they are in many orders.
+once: in real time, as the servers and the leases need it. So the short form tests each kind of trouble; the long form
+tests them in many orders.
 
-Three workers and a putter run WORKER (worker.cpp), and all write down what they see. Meanwhile they are killed and
-stopped; and, with PostgreSQL, the server is killed and restarted, connections are cut, stalled and slow, the disk is
-full, and the workers' clocks are wrong. Then all recover, and history.py compares what they have written with what
-durable.h promises.
+Three workers and a putter run WORKER (worker.cpp), and write logs. Meanwhile this program kills and stops them; and,
+with PostgreSQL, it kills and restarts the server, cuts, stalls and slows connections, fills the disk, and sets the
+workers' clocks wrong. Then all recover, and history.py compares the logs with the promises of durable.h.
 """
 import argparse
 import contextlib
@@ -30,13 +29,13 @@ from running import Failed, boot_now, expect, wait_until
 LEASE_S = 1
 LIBFAKETIME = next(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"), None)
 
-# Minutes off, on the wall clock alone. A wrong rate cannot be had in this way: the runtime waits by system calls, which
-# libfaketime does not change, and so until another time than its clock shows.
+# Minutes off, on the wall clock alone. libfaketime cannot simulate a clock with a wrong rate here: it does not change the
+# system calls by which the runtime waits, so a wait would not end at the time that the faked clock shows.
 WRONG_CLOCKS = ["-7m", "+12m"]
 
 
 class Process:
-    """A worker that is begun again after its end, with a new log each time."""
+    """A worker. After its end it can begin again, with a new log each time."""
 
     def __init__(self, world, name, settings):
         self.world, self.name = world, name
@@ -79,17 +78,17 @@ class Process:
 
 
 class World:
-    """The processes, what they share, and what happens to them."""
+    """The processes, the objects that they share, and the trouble."""
 
     def __init__(self, options, home, processes, server):
         self.program, self.home, self.processes, self.server = options.worker, home, processes, server
         self.random = random.Random(options.seed)
         self.address = server.address() if server else f"sqlite:{home}/jobs.db"
         self.proxies, self.history, self.counts = [], History(), Counter()
-        self.later = []  # a heap of what ends: time, number, act
+        self.later = []  # a heap of the trouble that must end: time, number, the function that ends it
         self.members = [Process(self, f"worker{i}", {"handle": 1, "horizon_ms": horizon})
                         for i, horizon in enumerate((0, 200, 1000))]
-        # It may handle jobs as well: its own go the short way then.
+        # The putter may handle jobs as well: then its puts claim their jobs.
         self.members.append(Process(self, "putter", {"put": options.rate, "handle": options.seed % 2,
                                                      "padding": 1500 if server else 100}))
 
@@ -115,7 +114,7 @@ class World:
             code = each.running.poll()
             expect(code is None, f"{each.title()} has ended with {code}")
 
-    # --- what happens ---
+    # --- trouble ---
 
     def kill(self):
         whom = self.random.choice(self.members)
@@ -146,7 +145,7 @@ class World:
     def restart(self, how, what):
         begun = boot_now()
         how()
-        self.make_room()  # it cannot recover on a full disk
+        self.make_room()  # the server cannot recover on a full disk
         time.sleep(self.random.choice([0, 0, 0.5, 1]))
         self.server.start()
         self.note(what, begun, boot_now())
@@ -214,7 +213,7 @@ class World:
     def run(self, seconds):
         for each in self.members:
             each.begin()
-        time.sleep(0.5)  # nothing may fire twice while nothing happens
+        time.sleep(0.5)  # without trouble no job may fire twice
         kinds = self.kinds_of_trouble()
         first = self.random.sample(list(kinds), len(kinds))
         until = time.monotonic() + seconds
@@ -234,7 +233,7 @@ class World:
         self.check_alive()
 
     def drain(self):
-        for each in self.members:  # it may have begun just now, and heeds no signal before it has its log
+        for each in self.members:  # one may have begun just now; it handles no signal before it has its log
             wait_until(each.log().exists, f"{each.title()} begins")
         putter = self.members[-1]
         putter.signal(signal.SIGUSR1)
@@ -258,7 +257,7 @@ class World:
 
 @contextlib.contextmanager
 def small_disk(home):
-    """A place for the tables that can be filled; nothing without the right to make one."""
+    """A small file system for the tables, which can be filled; None without the right to mount one."""
     place = home / "small"
     place.mkdir()
     made = os.getuid() == 0 and subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", place],
@@ -277,7 +276,7 @@ def database(kind, home):
     if kind == "sqlite":
         yield None
         return
-    # No power is cut here, and a busy disk would only slow it all down.
+    # fsync is off: the test cuts no power, and a busy disk would only make it slower.
     with small_disk(home) as place, running.server("fsync=off", "log_min_messages=fatal") as server:
         if place:
             shutil.chown(place, server.folder.owner(), server.folder.group())

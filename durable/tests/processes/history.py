@@ -1,4 +1,4 @@
-"""What the logs of all processes tell together, and whether it keeps the promises of durable.h.
+"""Combines the logs of all processes, and checks the promises of durable.h.
 
 Times are nanoseconds of CLOCK_BOOTTIME, which all processes of a machine share, except `real` and `due`.
 """
@@ -14,7 +14,7 @@ ENOENT = -2
 S = 10**9
 FOR_EVER = 2**63
 
-# How long a fire may wait for a worker after it was started, and how long it takes a process to notice things.
+# How long a started job may wait for a worker, and how long a process may take to notice a change.
 QUEUE = 2 * S
 
 
@@ -36,7 +36,7 @@ class Fire:
     answer: int | None = None
 
     def alone_until(self):
-        """Until then no other process can hold the job, and so start it."""
+        """The time until which no other process can hold the job, and so start it."""
         if self.lease == 0:
             return self.begun
         return self.ended if self.lease_at_end > 0 else min(self.ended, self.begun + self.lease)
@@ -57,7 +57,7 @@ class Act:
 
 @dataclass
 class Trouble:
-    """What happened to a process, or to all: these may fire jobs twice."""
+    """Trouble of one process, or of all. Their jobs may fire twice."""
     what: str
     begun: int
     ended: int
@@ -102,7 +102,7 @@ class History:
             elif what == "event" and it["event"] == LEASE_LOST:
                 self.troubles.append(Trouble("lease lost", it["boot"] - QUEUE, it["boot"], process))
 
-    # --- what is promised ---
+    # --- promises ---
 
     def check(self):
         for key in self.acts:
@@ -141,12 +141,12 @@ class History:
                 raise Failed("fired twice after it was removed")
 
     def may_be_unconfirmed(self, fire):
-        """A process that cannot ask the database starts what it holds, removed or not."""
+        """True if the fire may be of a process that cannot ask the database: it starts the jobs it holds, removed or not."""
         before = [count for when, count in self.unconfirmed[fire.process] if when < fire.begun - QUEUE]
         return fire.unconfirmed > max(before, default=0)
 
     def explain_repeats(self, fires):
-        """A table: how often each cause had a job fire once more for a due time."""
+        """Returns how often each cause made a job fire once more for a due time."""
         causes = Counter()
         last = {}  # by version and due time
         for fire in fires:
@@ -168,7 +168,7 @@ def latest_version(acts, until):
 
 
 def check_complete(acts, fires):
-    """A job whose put has returned fires, unless it was removed or replaced; and the call that did so found it."""
+    """A job whose put has returned fires. If it was removed or replaced instead, that call has found the job."""
     for act, after in zip(acts, [*acts[1:], None]):
         if act.what != "puts" or act.result is None or act.result < 0:
             continue
@@ -198,7 +198,7 @@ def check_alone(fires):
     holds = {}  # by version: the fire of the highest token
     for fire in fires:
         if fire.lease == 0:
-            continue  # it knows that another may have taken over
+            continue  # this process knows that another may have taken over
         former = holds.get(fire.version)
         if former is not None:
             if fire.begun < former.alone_until():
@@ -209,12 +209,12 @@ def check_alone(fires):
 
 
 def check_periods(acts, fires):
-    """Due times are a grid, and each is in a fire: as its due time or one of its overruns."""
+    """The due times form a grid, and each is covered by a fire: as its due time or as one of its overruns."""
     for act in acts:
         if act.what != "puts" or act.period == 0:
             continue
         period, reached = act.period, None
-        # Times are kept in whole microseconds.
+        # The database stores times in whole microseconds.
         its = sorted((fire for fire in fires if fire.version == act.version), key=lambda fire: fire.token)
         for fire in its:
             if (fire.due - its[0].due) % period != 0:

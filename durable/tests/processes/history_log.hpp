@@ -1,5 +1,5 @@
-// What a process of these tests writes down: one line of JSON for each event, appended by one write, so that
-// the lines that were written before a kill -9 are whole.
+// The log of a process of these tests: one line of JSON for each event. One write appends each line, so that
+// a kill -9 leaves only whole lines.
 #pragma once
 
 #include <dlfcn.h>
@@ -14,7 +14,7 @@
 
 namespace processes {
 
-// The machine's own clock: some processes run under libfaketime, which takes the place of clock_gettime.
+// Reads the machine's true clock. Some processes run under libfaketime, which replaces clock_gettime.
 inline std::int64_t true_clock(clockid_t clock) {
     static const auto read = [] {
         void *const libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
@@ -26,7 +26,7 @@ inline std::int64_t true_clock(clockid_t clock) {
     return now.tv_sec * std::int64_t{1'000'000'000} + now.tv_nsec;
 }
 
-// An event, and when it was.
+// The time of an event, by both clocks.
 struct moment {
     std::int64_t boot = true_clock(CLOCK_BOOTTIME), real = true_clock(CLOCK_REALTIME);
 };
@@ -43,7 +43,7 @@ class log {
     log &operator=(const log &) = delete;
     ~log() { close(file_); }
 
-    // Fields are the inside of a JSON object.
+    // `fields` formats the inside of a JSON object.
     __attribute__((format(printf, 4, 5))) void write(const char *what, const moment &at, const char *fields,
                                                      ...) const {
         char line[1024];

@@ -1,4 +1,4 @@
-"""A proxy between programs and a server's socket: connections through it can be cut, stalled, or slow."""
+"""A proxy between programs and a server's socket, which can cut, stall and slow their connections."""
 import selectors
 import socket
 import threading
@@ -9,8 +9,8 @@ SLOW_S = 0.06
 
 
 class Proxy:
-    """Each has a port of its own, and a thread. What a hole has swallowed goes on when it ends, as in a network; a cut
-    drops it."""
+    """Each proxy has a port and a thread of its own. In the mode HOLE it holds back all bytes; they arrive when the mode
+    ends, as in a network, unless `cut` drops them."""
 
     def __init__(self, target):
         self.target, self.mode = target, PASS

@@ -1,7 +1,7 @@
-"""What tests of several processes run: programs, servers, and folders that go when the test ends, however it does.
+"""For tests with several processes: programs, servers and folders, which all end with the test, even if it fails.
 
-running.py sqlite|postgres COMMAND...: runs it with one more argument, the address of a database of its own. 77 if there
-is no PostgreSQL here.
+running.py sqlite|postgres COMMAND...: runs the command with one more argument, the address of a new database. Ends with
+77 if PostgreSQL is not installed.
 """
 import contextlib
 import ctypes
@@ -32,7 +32,7 @@ def expect(is_so, what):
 
 
 def wait_until(is_so, what, seconds=60):
-    """Polls for a condition. The deadline is for what hangs, not for what is slow."""
+    """Polls for a condition. The deadline is long: it must end a test that hangs, not one that is slow."""
     until = time.monotonic() + seconds
     while True:
         found = is_so()
@@ -48,7 +48,7 @@ def boot_now():
 
 @contextlib.contextmanager
 def folder():
-    """A folder with a short name, as the path of a socket has to be short."""
+    """A folder with a short name, because the path of a socket must be short."""
     made = Path(tempfile.mkdtemp(prefix="tw-", dir="/tmp"))
     made.chmod(0o755)
     try:
@@ -58,7 +58,7 @@ def folder():
 
 
 class Server:
-    """A PostgreSQL server of one's own."""
+    """A PostgreSQL server for one test."""
 
     def __init__(self, home, *settings):
         self.folder, self.settings = home, settings
@@ -73,7 +73,7 @@ class Server:
         return done.stdout.strip()
 
     def start(self, *more):
-        """Some process of a server that was killed may linger for a moment, and then a new one is refused."""
+        """Retries: a process of a killed server may linger for a moment, and a new server then refuses to start."""
         for left in reversed(range(10)):
             try:
                 self.do("start", *self.settings, *more)
@@ -124,7 +124,7 @@ def server(*settings):
 
 @contextlib.contextmanager
 def ended_at_last():
-    """A list of processes, which are all ended with the test."""
+    """A list of processes, all of which end with the test."""
     processes = []
     try:
         yield processes
@@ -140,9 +140,9 @@ def die_with_parent():
 
 
 def main(test):
-    """Runs a test that raises Failed; SIGTERM ends it as a failure, so that all is cleaned up."""
+    """Runs a test, which raises Failed if it fails. SIGTERM ends the test by an exception, so that it cleans up."""
     def end(*_):
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second one would end the cleaning
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second signal would interrupt the cleaning up
         sys.exit(143)
 
     signal.signal(signal.SIGTERM, end)

@@ -1,8 +1,8 @@
-"""server.py ASK [--jobs N] [TEST...]: what is particular to PostgreSQL, with processes that run ASK (ask.cpp): these
+"""server.py ASK [--jobs N] [TEST...]: tests for PostgreSQL alone, with processes that run ASK (ask.cpp). Runs the given
 tests, or all but the one with many jobs.
 
-With TW_NIGHTLY=1 a million jobs are due next month, and otherwise 30,000: enough for PostgreSQL to prefer a scan of
-all of them if it could, which is what the test looks for in its plans.
+That one has 30,000 jobs that are due next month, or with TW_NIGHTLY=1 a million: enough for PostgreSQL to prefer a scan
+of all jobs if the settings allowed one. The test looks for such scans in the plans.
 """
 import argparse
 import errno
@@ -27,13 +27,13 @@ from running import expect, wait_until
 CONNECTED, DISCONNECTED, LEASE_LOST, REFUSED = range(4)
 SECRET = "geheim-4711"
 
-# A busy machine may take as long for anything. Less than the poll of 10 s, which would do the same.
+# How long any action may take on a busy machine. Less than the poll of 10 s, which would start a job, too.
 PROMPT_S = 5
 MS = 10**6
 
 
 class Asker:
-    """A process that does what it is told. Its fires and events come at any time."""
+    """A process that carries out commands. Its fires and events come at any time."""
 
     def __init__(self, program):
         pipe = subprocess.PIPE
@@ -118,7 +118,7 @@ class Bench:
         return done
 
 
-# --- being told ---------------------------------------------------------------------------------
+# --- notifications ------------------------------------------------------------------------------
 
 def jobs_of_others_start_at_once(bench):
     sleeper, putter = bench.handler(), bench.opened()
@@ -140,7 +140,7 @@ def jobs_that_nobody_tells_of_are_found_by_the_poll(bench):
 
 
 def a_job_that_was_removed_leaves_the_clock_alone(bench):
-    """It is held already, and the question whether it may start finds none."""
+    """The process holds the job already, and its question whether the job may start finds no row."""
     holder, other = bench.handler("lease_ms=15000"), bench.opened()
     other.do("put", "k", "gone", 700)
     wait_until(lambda: "held 1 " in holder.ask("counts")["text"], "it is held", 10)
@@ -219,7 +219,7 @@ def bad_arguments_of_sql_are_refused(bench):
 
 @contextmanager
 def without_encoding(bench):
-    """The address of a database that takes any bytes for a text."""
+    """The address of a database that accepts any bytes as a text."""
     bench.sql("create database bytes encoding 'SQL_ASCII' template template0")
     try:
         yield bench.server.address().replace("/postgres?", "/bytes?")
@@ -238,7 +238,7 @@ def names_that_are_not_utf8_are_refused_by_sql(bench):
 
 
 def a_row_that_is_not_utf8_stops_no_other(bench):
-    """Not one of its kind, not one of another kind, and no list."""
+    """It stops neither jobs of its kind, nor jobs of another kind, nor a list."""
     with without_encoding(bench) as address:
         handler = bench.handler("poll_ms=100", address=address)
         handler.do("handle", "bad")
@@ -305,7 +305,7 @@ def jobs_that_are_not_due_cost_nothing(bench):
 # --- addresses ----------------------------------------------------------------------------------
 
 def ask_for_passwords(bench):
-    """A user who needs one, and may not create anything."""
+    """Makes a user who needs a password, and may not create anything."""
     rules = bench.server.folder / "data/pg_hba.conf"
     if "secretive" not in rules.read_text():
         rules.write_text("local all secretive scram-sha-256\nlocal all nobody scram-sha-256\n" + rules.read_text())
@@ -319,7 +319,7 @@ def refusals(bench):
         f"postgresql://u:{SECRET}@h:port/db", f"postgresql://u:{SECRET}%zz@h/db", f"postgresql://u:{SECRET}@[::1/db",
         f"postgresql:///db?password={SECRET}&nonsense=1", f"postgresql:password={SECRET}", f"postgresql:{SECRET}",
         f"postgresql://u:{SECRET}@h/db?sslmode", f"postgresql:user=u\tpassword='{SECRET}", f"postgres:///?={SECRET}",
-        # What a password must not have as it is: the rest of it would be a host, a port or a database.
+        # Characters that a password must escape: libpq takes the rest of the password for a host, a port or a database.
         f"postgresql://u:pass@{SECRET}@h/db", f"postgresql://u:{SECRET}/pass@h/db",
         f"postgresql://u:pass/{SECRET}@h/db", f"postgresql://u:{SECRET}/x@/db",
     ]
@@ -399,7 +399,7 @@ def a_lock_on_the_jobs_does_not_end_the_lease(bench):
 
 
 def jobs_that_two_others_remove_one_after_the_other_do_not_fire(bench):
-    """The dispatcher passes the locked jobs by, and asks again until they are gone."""
+    """The dispatcher skips the locked jobs, and asks again until they are gone."""
     schema = bench.schema()
     handler = bench.handler(schema)
     ends_s = {"before": 0.6, "first": 1.2, "second": 2.4}  # of the transactions that remove them, after they are due
@@ -467,7 +467,7 @@ def a_lock_on_a_job_that_has_run_delays_no_other_answer(bench):
 
 
 def a_lock_on_a_job_that_nobody_knows_of_stops_no_other(bench):
-    """One that the database holds for a process that has not got the answer to its claim."""
+    """The database holds the job for a process that has not received the answer to its claim."""
     schema = bench.schema()
     handler = bench.handler(schema)
     name = schema[7:]
@@ -495,9 +495,9 @@ def a_close_releases_all_but_what_is_locked(bench):
 
 
 def large_jobs_fire_however_short_the_lease(bench):
-    """A claim of a thousand of them takes longer than a statement may. A claim that has failed is repeated smaller.
+    """A claim of a thousand large jobs takes longer than the timeout, so the process repeats it with a lower limit.
 
-    How long it takes depends on the machine: about half as long as to read and hash all payloads, once.
+    The time of such a claim depends on the machine: about half the time to read and hash all payloads once.
     """
     count, schema = 1000, bench.schema()
     bench.opened(schema).end()
@@ -514,7 +514,7 @@ def large_jobs_fire_however_short_the_lease(bench):
 # --- connections --------------------------------------------------------------------------------
 
 def backend_of_dispatcher(bench):
-    """The process of the server for the connection that the dispatcher used last to settle a job."""
+    """The server's process for the dispatcher's connection, whose last statement has settled a job."""
     text = "select pid from pg_stat_activity where pid <> pg_backend_pid() and query like '%moved as (%'"
     return int(wait_until(lambda: bench.sql(text), "a job is settled"))
 
@@ -629,7 +629,7 @@ def crash(bench):
 
 @contextmanager
 def slow_to_write(bench):
-    """A server that writes a commit to the disk when the client waits for that, and otherwise later than its crash."""
+    """A server that crashes before it has written the commits for which no client waits."""
     bench.server.stop()
     bench.server.start("wal_writer_delay=10000", "autovacuum=off")
     try:
@@ -640,7 +640,7 @@ def slow_to_write(bench):
 
 
 def quiet_handler(bench, kind, *settings):
-    """One whose other statements do not write a commit to the disk by chance: no claim and no renewal for long."""
+    """A handler that makes no claim and no renewal for long: their commits would also write earlier ones to the disk."""
     return bench.handler("poll_ms=30000", "lease_ms=90000", *settings, kind=kind)
 
 
@@ -686,7 +686,7 @@ def a_lock_on_a_job_that_started_in_an_outage_stops_no_other(bench):
 
 
 def what_starts_while_its_connection_breaks_is_running(bench):
-    """That of the dispatcher alone, which it used last to settle a job."""
+    """The dispatcher's connection alone breaks."""
     handler = quiet_handler(bench, "slow")
     handler.do("handle", "k")
     handler.do("put", "k", "settled", 0)
@@ -700,7 +700,7 @@ def what_starts_while_its_connection_breaks_is_running(bench):
 
 
 def an_answer_that_a_crash_of_the_server_has_lost_is_given_again(bench):
-    """Once more for the same due time: settled jobs are not on disk at once, as DURABLE.md says."""
+    """The job fires once more for the same due time: answers are not on disk at once, as DURABLE.md says."""
     with slow_to_write(bench):
         handler = quiet_handler(bench, "k")
         handler.do("put", "k", "ended", 300)
@@ -726,7 +726,7 @@ def nothing_waits_for_longer_than_the_timeout(bench):
         asker = bench.opened("timeout_ms=500", address=between.address())
         asker.do("put", "other", "x", 10**8)
         between.mode = HOLE
-        for _ in range(3):  # on the connection that stands, and on new ones
+        for _ in range(3):  # on the open connection, and on new ones
             began = time.monotonic()
             asker.do("put", "other", "x", 10**8, result=-errno.ETIMEDOUT)
             took = time.monotonic() - began
@@ -741,7 +741,7 @@ def a_count_may_take_longer_than_the_timeout(bench):
     with stalled(bench) as between:
         asker = bench.opened("timeout_ms=500", address=between.address())
         between.mode = HOLE
-        # The server runs in real time: this waits for the timeout, and half a second more for a busy machine.
+        # The server runs in real time. This waits for the timeout, and half a second more for a busy machine.
         threading.Timer(1, setattr, [between, "mode", PASS]).start()
         count = asker.ask("count")
         expect(count["result"] >= 0, f"the count failed: {count['why']}")

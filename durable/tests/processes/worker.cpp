@@ -1,15 +1,15 @@
 // worker ADDRESS LOG NAME [SETTING=NUMBER...]: a process that handles jobs, or puts them, or both, and writes
-// down what it sees. crash.py runs several, ends them at any moment, and compares what they wrote.
+// a log. crash.py runs several workers, ends them at any moment, and checks their logs.
 //
 //   handle=1       handles the kind "crash"
 //   put=N          puts about N jobs a second
-//   seed=N         what it does is random
+//   seed=N         of the random puts and handlers
 //   timeout_ms=N   longest wait for the database
 //   horizon_ms=N   as the option of tw_durable_open
 //   padding=N      bytes of a payload
-//   drain=1        removes all periodic jobs, and ends when there are no jobs any more
+//   drain=1        removes all periodic jobs, and ends when there are no more jobs
 //
-// SIGUSR1 ends the putting, SIGTERM the process.
+// SIGUSR1 ends the puts, SIGTERM the process.
 #include <sys/prctl.h>
 
 #include <atomic>
@@ -58,7 +58,7 @@ void pause_for(std::int64_t ns) { std::this_thread::sleep_for(std::chrono::nanos
 
 // --- handling -----------------------------------------------------------------------------------
 
-// Some take long enough for a kill or the end of a lease to fall into them.
+// How long a handler takes. Some take long enough for a kill, or the end of a lease, to come while they run.
 std::int64_t length_of_fire(std::uint64_t *seed) {
     const std::uint64_t which = random_below(seed, 100);
     if (which < 70)
@@ -73,7 +73,7 @@ tw_durable_answer choose_answer(tw_durable_fire *fire, std::uint64_t *seed) {
     return which < 8 ? tw_durable_failed(fire, "by chance") : TW_DURABLE_DONE;
 }
 
-// The moment is read before the lease: if that lasts, it did at that moment.
+// The handler reads the time before the lease: if the lease lasts, it also lasted at that time.
 tw_durable_answer on_fire(tw_durable_fire *fire, void *arg) {
     auto &it = *static_cast<program *>(arg);
     static std::atomic<std::uint64_t> threads{1'000};
@@ -113,7 +113,7 @@ class putter {
           prefix_(whose.name + '.' + std::to_string(number) + '.'),
           pause_ns_(static_cast<std::int64_t>(threads) * TW_SECOND / whose.setting("put", 1)) {}
 
-    // When the putting ends, what was planned is still done.
+    // After SIGUSR1, still carries out the plans.
     void run() {
         while (!it_.ends && (it_.puts || !plans_.empty())) {
             while (!plans_.empty() && (plans_.begin()->first <= steady() || !it_.puts))
@@ -172,7 +172,7 @@ class putter {
                          version, static_cast<long long>(delay), static_cast<long long>(period));
         int result = tw_durable_put(it_.jobs, &job, TW_DURABLE_ADD);
         if (result == -EEXIST && (result = tw_durable_put(it_.jobs, &job, TW_DURABLE_REPLACE)) == 0)
-            result = 1;  // it has replaced one
+            result = 1;  // the put has replaced a job
         it_.events.write("put", {}, R"("key":"%s","version":%d,"result":%d)", key.c_str(), version, result);
     }
 
@@ -188,7 +188,7 @@ class putter {
     const std::string prefix_;
     const std::int64_t pause_ns_;
     unsigned long count_ = 0;
-    std::multimap<std::int64_t, plan> plans_;  // by when
+    std::multimap<std::int64_t, plan> plans_;  // by time
 };
 
 void put_until_told(program &it) {
@@ -253,7 +253,7 @@ int open_once(program &it) {
     return tw_durable_register(it.jobs, kind, on_fire, &it, &retries);
 }
 
-// The database may be away while this process begins.
+// Retries, because the database may be away while this process begins.
 bool open_at_last(program &it) {
     while (!it.ends) {
         if (open_once(it) == 0)

@@ -1,5 +1,5 @@
-"""terminal.py TOOL HANDLER: tickwheel-jobs watch in a terminal: it draws within any size, follows what
-happens, ends by q and by signals, and gives the terminal back as it was; and where its output is no terminal."""
+"""terminal.py TOOL HANDLER: tickwheel-jobs watch in a terminal: it draws within any size, follows the jobs, ends by q
+and by signals, and restores the terminal. Also tests its output to a pipe."""
 import fcntl
 import os
 import pty
@@ -19,13 +19,13 @@ BEGIN, END, ROW = b"\x1b[?1049h\x1b[?25l", b"\x1b[?25h\x1b[?1049l", b"\x1b[H"
 
 
 def take_terminal():
-    """In the new process: so that Ctrl-C is for it."""
+    """Called in the new process, so that it gets the signal of Ctrl-C."""
     os.setsid()
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 
 class Terminal:
-    """A terminal in which the tool watches."""
+    """A terminal in which the tool runs the verb watch."""
 
     def __init__(self, tool, rows, columns):
         self.outer, self.inner = pty.openpty()
@@ -41,7 +41,7 @@ class Terminal:
         fcntl.ioctl(self.outer, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def read_until(self, wanted, seconds=60):
-        """Returns what came up to and with that."""
+        """Returns the output up to and including the wanted text."""
         until = time.monotonic() + seconds
         while wanted not in self.seen:
             assert time.monotonic() < until, (wanted, self.seen[-2000:])
@@ -67,7 +67,7 @@ class Terminal:
         return lines
 
     def ended(self):
-        """It has ended well, and left nothing behind."""
+        """Asserts that the tool has ended with success, and has restored the terminal."""
         self.read_until(END)
         assert self.process.wait(60) == 0, self.process.returncode
         assert termios.tcgetattr(self.inner) == self.before

@@ -1,11 +1,12 @@
-"""What the tests of tickwheel-jobs share: a database of its own, the tool, and a process that handles jobs."""
+"""Shared by the tests of tickwheel-jobs: a database, the tool, and a process that handles jobs."""
 import json
 import os
 import subprocess
 import tempfile
 import time
 
-# What no terminal may receive: controls, an escape sequence, one of the second kind, and the other direction.
+# Characters that the tool must not send to a terminal: controls, an escape sequence, one with an 8-bit control, and a
+# change of the writing direction.
 HOSTILE = "a\x1b[2Jb\x07c\u009b31md\u202ee\\f\ng"
 SHOWN = r"a\x1b[2Jb\x07c\u{9b}31md\u{202e}e\\f\ng"
 
@@ -21,21 +22,21 @@ class Tool:
         self.environment.update(TICKWHEEL_DATABASE=address, TZ="UTC", LC_ALL="C.UTF-8")
 
     def run(self, *words, stdin=b"", environment=None):
-        # The schema before the verb, so that nothing behind it takes it for something else.
+        # --schema comes before the verb, because words like "--" may follow the verb.
         given = "--schema" in words or words[:1] in (("--help",), ("--version",))
         schema = [] if given else ["--schema", self.schema]
         return subprocess.run([self.program, *schema, *words], input=stdin, capture_output=True, timeout=60,
                               env=environment or self.environment)
 
     def __call__(self, *words, **more):
-        """Runs it, which must succeed, and returns what it prints."""
+        """Runs the tool, which must succeed, and returns its output."""
         done = self.run(*words, **more)
         assert done.returncode == 0, (words, done)
         assert done.stderr == b"", (words, done)
         return done.stdout.decode()
 
     def fails(self, code, reason, *words, **more):
-        """Runs it, which must end with this code and say so."""
+        """Runs the tool, which must end with this code and print this error."""
         done = self.run(*words, **more)
         said = done.stderr.decode()
         assert done.returncode == code, (words, code, done)
@@ -55,7 +56,7 @@ class Tool:
 
 
 class Handler:
-    """Handles jobs for as long as it is open: ask.cpp. Its name would clear a terminal."""
+    """A process (ask.cpp) that handles jobs while this object is open. Its name would clear a terminal."""
 
     def __init__(self, program, tool):
         self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -79,7 +80,7 @@ def run(program, tests):
     """Calls each test(tool), on one database in a new file."""
     with tempfile.TemporaryDirectory() as folder:
         tool = Tool(program, f"sqlite:{folder}/jobs.db")
-        tool("put", "k", "x")  # which makes the database
+        tool("put", "k", "x")  # creates the database
         tool("remove", "k", "x")
         for each in tests:
             each(tool)

@@ -54,12 +54,12 @@ class durable_fire {
     [[nodiscard]] std::uint32_t attempt() const noexcept { return fire_.attempt; }
     [[nodiscard]] std::int64_t token() const noexcept { return fire_.token; }
 
-    // For how much longer no other process can hold this job.
+    // For how much longer no other process can take over this job. See tw_durable_lease.
     [[nodiscard]] std::chrono::nanoseconds lease() const noexcept {
         return std::chrono::nanoseconds(tw_durable_lease(&fire_));
     }
 
-    // The job has ended, or waits for its next due time.
+    // The job ends, or waits for its next due time.
     // NOLINTNEXTLINE(readability-convert-member-functions-to-static): as the other answers
     [[nodiscard]] durable_answer done() const noexcept { return durable_answer(TW_DURABLE_DONE); }
 
@@ -71,8 +71,8 @@ class durable_fire {
         return durable_answer(tw_durable_again(&fire_, detail::delay_in(delay)));
     }
 
-    // The job has failed, and is tried again as the handler's options say. The reason is for people
-    // to read.
+    // The try has failed; the handler's options say when the job is tried again. The reason is for people to
+    // read.
     [[nodiscard]] durable_answer failed(std::string_view why) { return failed(std::string(why).c_str()); }
     [[nodiscard]] durable_answer failed(const char *why) noexcept {
         return durable_answer(tw_durable_failed(&fire_, why));
@@ -82,8 +82,8 @@ class durable_fire {
     tw_durable_fire &fire_;
 };
 
-// The callables that handle a kind: f(fire) returns an answer, or nothing, which stands for `done`. They are
-// called on several threads at a time.
+// The callables that handle a kind: f(fire) returns an answer, or nothing, which stands for `done`. Several
+// workers may call f at the same time.
 template <class F>
 concept durable_handler = std::move_constructible<F> &&
     (std::is_invocable_r_v<durable_answer, F &, durable_fire &> ||

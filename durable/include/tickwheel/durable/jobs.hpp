@@ -1,4 +1,5 @@
-// tickwheel/durable/jobs.hpp - jobs as they are put, selected and visited. See durable.hpp.
+// tickwheel/durable/jobs.hpp - jobs to put, filters that select jobs, and the entries that a visitor
+// receives. See durable.hpp.
 #include <tickwheel/cplusplus.hpp>
 #if defined(TICKWHEEL_CPLUSPLUS_20) && !defined(TICKWHEEL_DURABLE_JOBS_HPP)
 #define TICKWHEEL_DURABLE_JOBS_HPP
@@ -38,7 +39,7 @@ enum class durable_state : unsigned {
     failed = TW_DURABLE_FAILED
 };
 
-// The caller's bytes: made from a text or from bytes, and valid as long as these.
+// Refers to the caller's text or bytes, and is valid as long as these.
 class durable_payload {
   public:
     durable_payload() = default;
@@ -54,13 +55,13 @@ class durable_payload {
     std::string_view bytes_;
 };
 
-// A job to be put. With kind and key alone it fires once, at once. See struct tw_durable_job. It
-// refers to its texts and its payload, which must live until `put` has returned.
+// A job to put. With kind and key alone it fires once, at once. See struct tw_durable_job. The texts and the
+// payload belong to the caller, and must live until `put` has returned.
 struct durable_job {
     std::string_view kind, key;
     durable_payload payload{};
 
-    std::chrono::nanoseconds after{0};  // when it fires, or fires first: this long after the put,
+    std::chrono::nanoseconds after{0};  // it fires, or fires first, this long after the put
     std::optional<durable_time> at{};   // or at this time
 
     std::chrono::nanoseconds every{0};  // its period; or a cron expression, in a time zone
@@ -120,7 +121,7 @@ struct native_job {
         job.grace_ns = from.grace.count();
     }
 
-    // What it points to is valid until this is moved or destroyed.
+    // The result is valid until this object is moved or destroyed.
     tw_durable_job *native() {
         job.kind = kind.c_str();
         job.key = key.c_str();
@@ -151,8 +152,7 @@ struct native_filter {
 
 }  // namespace detail
 
-// A job as the database has it, during a visit. Texts that are not there are empty. See struct
-// tw_durable_entry.
+// A job as the database stores it, during a visit. Missing texts are empty. See struct tw_durable_entry.
 class durable_entry {
   public:
     explicit durable_entry(const tw_durable_entry &entry) noexcept : entry_(entry) {}

@@ -734,7 +734,7 @@ TEST(a_close_while_the_database_is_away_does_not_look_for_it) {
 TEST(a_connection_that_cannot_be_opened_says_why) {
     struct tw_durable *jobs = NULL;
     begin_scripted((struct tw_durable_options){0});
-    end(&self); /* the script would give it the clock of the refused connection */
+    end(&self); /* otherwise the script would give `self` the clock of the refused connection */
     script.open = broken(1, -EACCES);
     assert_int_equal(
         tw_durable_open(&jobs, NULL, database, &(struct tw_durable_options){.store = scripted_store()}),

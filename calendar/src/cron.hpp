@@ -7,8 +7,7 @@
 // fifth value from 10 to the end). `?` is `*`. Months and days of the week have names, `jan` and `mon`;
 // Sunday is 0, 7 or `sun`. `L` as a day of the month is the last day. Without a field for seconds, the second
 // is 0. Some expressions have names: `@yearly` or `@annually`, `@monthly`, `@weekly`, `@daily` or
-// `@midnight`,
-// `@hourly`. Case does not matter.
+// `@midnight`, `@hourly`. Case does not matter.
 //
 // A day field with a `*` does not restrict the days. If both day fields restrict them, the expression selects
 // the days that either field selects, as in Vixie's cron; otherwise the days that both select.

@@ -1,5 +1,5 @@
-// A job that this process holds: a copy of the database's row, which lives from the claim until the
-// dispatcher has settled the answer.
+// A job that this process holds. The object is a copy of the database's row, and exists from the claim until
+// the dispatcher has settled the answer.
 #pragma once
 
 #include <memory>

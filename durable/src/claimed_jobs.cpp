@@ -178,7 +178,8 @@ claimed_job *claimed_jobs::add(std::unique_ptr<claimed_job> &&claimed) {
 }
 
 // Forgets the former job of this name. Otherwise a job that the user puts again and again before it is due,
-// as for debouncing, would fill the wheel with its former versions until they are due. REQUIRES: mutex held
+// as for debouncing, would fill the wheel with its former versions until they are due.
+// REQUIRES: mutex held
 void claimed_jobs::note_newest(claimed_job &job) {
     const auto found = newest_.find(&job);
     if (found == newest_.end()) {
@@ -292,7 +293,8 @@ bool claimed_jobs::has(const std::string &kind, const std::string &key, std::int
 
 // The number of further jobs that this process may hold: the free part of `hold`, but no more jobs than the
 // workers can start in time, by the usual length of a run. The rest is for other processes, which may be
-// idle. REQUIRES: mutex held
+// idle.
+// REQUIRES: mutex held
 std::size_t claimed_jobs::room() const {
     const std::size_t taken = jobs_.size() + answers_.size() + taken_answers_.size() + reserved_;
     if (has_ended_ || taken >= settings_.hold)
@@ -398,7 +400,8 @@ void claimed_jobs::line_up(claimed_job &job) {
 }
 
 // Wakes a sleeping runner for each queued job. Runners that are awake do not count: each may be busy for
-// long. REQUIRES: mutex held
+// long.
+// REQUIRES: mutex held
 void claimed_jobs::wake_runners(std::int64_t delay) {
     const claimed_job *for_this_one = queue_;
     for (runner &each : runners_) {

@@ -1,5 +1,5 @@
-// Puts, removals and queries: the functions of durable.h that concern jobs. All of them ask the database by
-// the put_queue.
+// Puts, removals and queries: the functions of durable.h that concern jobs. All of them ask the database
+// through the put_queue.
 #include <cerrno>
 #include <cstring>
 #include <forward_list>

@@ -22,7 +22,7 @@ class put_queue {
         return mine.is_refused() ? refuse_nested() : connection_.ask(question);
     }
 
-    // Sets the lease whose member the puts with `hold` claim their jobs for.
+    // From then on, puts with `hold` claim their jobs for the member of this lease.
     void serve(const lease &whose) { lease_ = &whose; }
 
     // Puts all of these jobs or none. Stores in `whom` the member for which the puts with `hold` claim jobs.

@@ -257,7 +257,7 @@ TEST(a_failure_without_a_text_has_one_all_the_same) {
 static enum tw_durable_answer fail_at_length(struct tw_durable_fire *fire, UNUSED struct process *process) {
     char why[4096];
     memset(why, 'x', sizeof why);
-    memcpy(why + 199, "\xc3\xa9", 2); /* a letter across the end of what is kept */
+    memcpy(why + 199, "\xc3\xa9", 2); /* a letter of two bytes, the 200th and the 201st */
     why[sizeof why - 1] = 0;
     return tw_durable_failed(fire, why);
 }

@@ -197,8 +197,7 @@ TEST(a_ready_job_that_the_member_no_longer_holds_is_forgotten) {
     }
 }
 
-/* A store like a database that has lost its last changes: it gives the job "18" the token of the job before.
- */
+/* A store that has lost its last changes: it gives the job "18" the token of the job before. */
 static int64_t shown(const char *key, int64_t token) { return strcmp(key, "18") == 0 ? token - 1 : token; }
 static int64_t meant(const char *key, int64_t token) { return token + (token - shown(key, token)); }
 
@@ -345,8 +344,7 @@ TEST(all_held_jobs_wait_by_the_clock_that_the_first_one_has_found_set) {
     assert_in_range(self->fires[1].at_ns, 6 * SECOND, 6 * SECOND + LATE);
 }
 
-/* The clock was set forward, past the end of the lease. The member must renew the lease before any job fires.
- */
+/* The clock was set forward, past the end of the lease. The member must renew it before any job fires. */
 TEST(a_job_that_the_database_refuses_to_start_waits_for_the_lease) {
     begin_scripted((struct tw_durable_options){0});
     put_mail(self, "17", SECOND);
@@ -736,7 +734,7 @@ TEST(a_close_while_the_database_is_away_does_not_look_for_it) {
 TEST(a_connection_that_cannot_be_opened_says_why) {
     struct tw_durable *jobs = NULL;
     begin_scripted((struct tw_durable_options){0});
-    end(&self); /* the script would give it the clock of the refused connection */
+    end(&self); /* otherwise the script would give `self` the clock of the refused connection */
     script.open = broken(1, -EACCES);
     assert_int_equal(
         tw_durable_open(&jobs, NULL, database, &(struct tw_durable_options){.store = scripted_store()}),

@@ -143,8 +143,7 @@ TEST(no_call_of_the_membership_takes_longer_than_a_third_of_the_lease) {
 
 /* --- dead members ------------------------------------------------------------------------------ */
 
-/* `other` becomes a member that holds `count` jobs. Its own time then stands still, so it does nothing more.
- */
+/* `other` becomes a member that holds `count` jobs. Its own time then stands still, so it does no more. */
 static void begin_dead(unsigned count) {
     other = begin_another((struct tw_durable_options){.lease_ns = SECOND, .horizon_ns = MINUTE});
     put_many(other->jobs, count, mail(NULL, SECOND));

@@ -379,8 +379,7 @@ TEST(a_connection_is_not_opened_halfway_without_descriptors) {
 
 /* --- a member that resumes while its dispatcher waits for the database ----------------------------- */
 
-/* A call of the dispatcher that waits in the database, and then times out before the database carries it out.
- */
+/* A call of the dispatcher that waits in the database, and then times out without any effect. */
 struct stop {
     atomic_bool is_planned, is_inside;
     sem_t go_on;

@@ -11,8 +11,8 @@
 //     O4  Tokens rise.
 //     O5  A job that was removed or replaced does not begin any more.
 //     O6  The due times of a periodic job fire one after the other, and only a policy leaves any out.
-//     O7  A due time whose handler answered "done" fires again only if a fault has hit a process since that
-//     fire. O8  When all faults have ended, no due job is left.
+//     O7  A due time that was done fires again only if a fault has hit a process since that fire.
+//     O8  When all faults have ended, no due job is left.
 //
 // The simulation also checks the invariants of claimed_jobs.hpp after each turn of a process. TW_NIGHTLY=1
 // runs ten times as many clusters. TW_SEED=N runs the clusters of one seed, which decides everything; a
@@ -264,7 +264,8 @@ tw_durable_entry entry_of(const char *key) {
     return entry;
 }
 
-// True if a fault has hit this process or that of the last fire since the last fire, or the clock was set.
+// True if, since the last fire, a fault has hit this process or the process of that fire, or the clock was
+// set.
 bool is_excused(const process &by, const job_model &model) {
     return by.faulted_at >= model.begun_at ||
            (model.last != nullptr && model.last->faulted_at >= model.begun_at) ||

@@ -1,12 +1,12 @@
 // The suite that every store must pass: durable_store [ADDRESS [TEST]]. A program that tests another store
 // defines store_for_tests; memory/store_for_tests.cpp is an example.
 //
-//     store memory:any
-//     store sqlite::memory:
-//     store sqlite:/tmp/jobs.db
-//     store 'postgresql:///postgres?host=/tmp/server'
+//     durable_store memory:any
+//     durable_store sqlite::memory:
+//     durable_store sqlite:/tmp/jobs.db
+//     durable_store 'postgresql:///postgres?host=/tmp/server'
 //
-// It leaves its tables behind, in schemas whose names begin with "suite_".
+// The suite leaves its tables behind, in schemas whose names begin with "suite_".
 #include <poll.h>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
-// summary.mjs FILE [JSON]: prints the medians, least and most of the figures that the programs wrote to FILE, and writes
-// them to JSON as `./dev bench --json` does.
+// summary.mjs FILE [JSON]: prints the medians, least and most of the figures that the programs wrote to FILE, and
+// writes them to JSON as `./dev bench --json` does.
 import { readFileSync, writeFileSync } from "node:fs";
 import os from "node:os";
 

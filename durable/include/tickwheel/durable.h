@@ -120,7 +120,7 @@ struct tw_durable_entry {
  * visitor must not call functions of the same `durable`. */
 typedef int tw_durable_visitor(const struct tw_durable_entry *entry, void *arg);
 
-/* Which jobs a list or count is about. All zeroes: all. */
+/* Selects jobs for a list or count. All zeroes: all. */
 struct tw_durable_filter {
     const char *kind;  /* NULL: of any kind */
     unsigned states;   /* values of tw_durable_state, added; 0: any */

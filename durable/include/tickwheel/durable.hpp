@@ -14,7 +14,8 @@
 //   Time        Time points are std::chrono::sys_time, of the database's clock.
 //   Errors      have the codes that durable.h names at each function, and the database's own
 //               message.
-//   Names       need not end with a zero byte. A name with a zero byte in it throws invalid_argument.
+//   Names       need not end with a zero byte. With a zero byte in it a name throws
+//               std::system_error (invalid_argument).
 //   Threads     Any call from any thread, handlers included, but not on the runtime's thread: calls
 //               wait for the database.
 #include <tickwheel/cplusplus.hpp>
@@ -106,10 +107,10 @@ struct durable_home {
 
 }  // namespace detail
 
-// A connection with a database. It is opened by the constructor, which throws std::system_error as
-// tw_durable_open says. The destructor closes it as tw_durable_close does, but cannot report -ETIMEDOUT. It
-// waits for the handlers that are running, so do not hold a lock that one of them takes. Destroy it before
-// its runtime and its workers, and not in a handler.
+// A connection with a database. The constructor opens it, and throws std::system_error with the errors of
+// tw_durable_open. The destructor closes it as tw_durable_close does, but cannot report -ETIMEDOUT. The
+// destructor waits for the handlers that are running, so do not hold a lock that one of them takes. Destroy
+// the object before its runtime and its workers, and not in a handler.
 class durable {
   public:
     // A connection that handles jobs on the runtime, and can also put, list and so on.
@@ -125,7 +126,7 @@ class durable {
     durable &operator=(const durable &) = delete;
     ~durable() {
         if (tw_durable_close(native()) == -EBUSY)
-            static_cast<void>(home_.release());  // inside a handler, so this is std::exit: it goes on
+            static_cast<void>(home_.release());  // a handler has called std::exit: the connection needs home_
     }
 
     // The connection as the C interface knows it.

@@ -23,7 +23,7 @@
  * always a reading of the database's clock while the function runs.
  *
  * Conventions
- *   Threads  A connection is used by one thread at a time, but not always by the same one.
+ *   Threads  The library uses a connection on one thread at a time, but not always on the same one.
  *   Time     Nanoseconds since 1970, a multiple of 1000, from 0 to TW_STORE_TIME_MAX; TW_NO_DEADLINE stands
  *            for never. Periods and graces are multiples of 1000, too. Other spans are any number of
  *            nanoseconds, and the store rounds up the times that result from them.

@@ -118,8 +118,8 @@ int session::connect_in_time() {
         if (const int error = wait_for(status == PGRES_POLLING_READING ? POLLIN : POLLOUT); error != 0)
             return error;
     }
-    // libpq gives no code for an error before the connection is established. Its text is not translated here,
-    // since the locale of the messages is the server's.
+    // libpq gives no code for an error before the connection is established, so this code searches the text.
+    // The text does not depend on this process's locale: the server's settings choose its language.
     why_ = without_newline(PQerrorMessage(connection_));
     if (std::strstr(why_.c_str(), "does not exist") != nullptr &&
         std::strstr(why_.c_str(), "database") != nullptr)
@@ -150,11 +150,13 @@ int session::open(const char *address) {
     if (const int error = connect_in_time(); error != 0)
         return error;
     PQsetnonblocking(connection_, 1);
-    // Only the system's operators, functions and types are found without a schema. Otherwise another user
-    // could put one into a schema of the search path, and this connection would run it.
+    // The search path finds only the system's operators, functions and types. Otherwise another user could
+    // put one into a schema of the search path, and this connection would run it.
     //
-    // Statements here read few rows by an index. Without statistics the planner may assume that a table is
-    // small and read all of it, and a plan made for a small table would stay after the table has grown.
+    // The store's statements read few rows by an index. Without statistics the planner may assume that a
+    // table is small and read all of it, and a plan made for a small table would stay after the table has
+    // grown. So the settings turn off all other plans.
+    //
     // The server stops waiting for one lock at 70 % of the timeout, and cancels a statement at 80 %. Both
     // come before the session stops waiting, so the caller knows that nothing has changed. The lock limit is
     // lower so that the error text names the lock.

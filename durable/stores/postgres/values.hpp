@@ -45,7 +45,7 @@ class column {
     void add_int8(std::int64_t value);
     void add_time(std::int64_t ns) { add_int8(to_wire_time(ns)); }
     void add_bytes(std::string_view value);
-    void add_text(const char *text);  // null: a null
+    void add_text(const char *text);  // a null pointer adds an SQL null
     const std::string &bytes() const { return out_.bytes(); }
 
   private:
@@ -56,7 +56,7 @@ class column {
 class parameters {
   public:
     parameters &add_int8(std::int64_t value);
-    parameters &add_text(const char *text);  // null: a null
+    parameters &add_text(const char *text);  // a null pointer adds an SQL null
     parameters &add(const column &values);
 
     int count() const { return static_cast<int>(values_.size()); }
@@ -88,7 +88,7 @@ class rows {
     int count() const { return PQntuples(result_); }
     bool is_null(int row, int field) const { return PQgetisnull(result_, row, field) != 0; }
     std::string_view bytes(int row, int field) const;
-    const char *text(int row, int field) const;  // null for a null
+    const char *text(int row, int field) const;  // a null pointer if the field is null
     bool truth(int row, int field) const { return *PQgetvalue(result_, row, field) != 0; }
     std::int32_t int4(int row, int field) const;
     std::int64_t int8(int row, int field) const;

@@ -44,7 +44,7 @@ int choose_of_kind(session &of, const char *kind, std::int64_t until, std::size_
     return result;
 }
 
-// Chooses by ready time over all kinds.
+// Chooses the jobs that are ready first, over all kinds.
 int choose(session &of, const tw_store_claim &claim, std::int64_t now, choice &into) {
     const std::int64_t until = time_after(now, claim.horizon_ns);
     for (std::size_t i = 0; i < claim.kinds_count; ++i) {
@@ -160,7 +160,7 @@ query &with_outcome(query &to, const tw_store_outcome &outcome, std::int64_t now
     return to.with(static_cast<std::int64_t>(outcome.attempts)).with(outcome.error).with(failed);
 }
 
-// Lowers `first` to the ready time of a released job.
+// Settles one job. If that releases the job, lowers `first` to the job's ready time.
 int settle_one(session &to, const tw_store_member &who, std::int64_t now, tw_store_outcome &outcome,
                std::int64_t &first) {
     std::int64_t ready = TW_NO_DEADLINE;

@@ -15,7 +15,7 @@ namespace {
 
 using sqlite::session;
 
-// Runs `body` as a part of the caller's transaction. If it fails, all of that part is rolled back.
+// Runs `body` as a part of the caller's transaction, and rolls the whole part back if `body` fails.
 template <typename F> int in_part(session &of, F body) {
     of.set_open();
     const int error = of.begin_part();

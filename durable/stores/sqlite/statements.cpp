@@ -44,7 +44,7 @@ constexpr std::array<const char *, static_cast<std::size_t>(sql::count)> texts =
     REQUEUE " and kind = ?2",
     REQUEUE " and kind = ?2 and key = ?3",
 
-    // The lists: states, limit, kind, and the key or the one before the first
+    // The lists and counts: ?1 states, ?2 limit, ?3 kind, ?4 the key, or the key before the first
     "select " JOB_COLUMNS " from " JOBS " where (" STATE ") & ?1 order by kind, key limit ?2",
     "select " JOB_COLUMNS " from " JOBS " where kind = ?3 and key > ?4 and (" STATE
     ") & ?1 order by key limit ?2",

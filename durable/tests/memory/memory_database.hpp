@@ -88,7 +88,7 @@ struct listener {
 
 struct database {
     std::mutex mutex;
-    unsigned connections = 0;  // with the mutex of all databases
+    unsigned connections = 0;  // guarded by the mutex of all databases
     kind_map kinds;
     std::map<std::int64_t, member> members;
     std::vector<listener *> listeners;

@@ -39,7 +39,7 @@ def qualified(names):
 
 
 def operator_traps():
-    """A trap for * returns the type of the right operand, as `int8 * interval` does; + and - return that of the left."""
+    """A trap for * has the type of its right operand, as `int8 * interval` has; + and - have that of the left one."""
     for left, right in itertools.product(TYPES, TYPES):
         both = qualified([left, right])
         for number, (result, operators) in enumerate(
@@ -114,7 +114,7 @@ def calls_of_functions(attacked):
 
 
 def bring_up_to_date(attacked, ask, address):
-    """Functions of a former release do not protect their callers. The first process that opens the tables replaces them."""
+    """Functions of a former release do not protect their callers. A process that opens the tables replaces them."""
     former = (Path(__file__).parent / "version_1.sql").read_text()
     attacked.sql(UNTRAPPED + "set role app;" + former + "select tickwheel.put('k', 'kept', '2030-01-01 UTC')")
     attacked.server.psql("select tickwheel.put('k', 'trapped', '2030-01-01 UTC')", "attacked")

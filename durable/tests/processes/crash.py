@@ -29,8 +29,8 @@ from running import Failed, boot_now, expect, wait_until
 LEASE_S = 1
 LIBFAKETIME = next(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"), None)
 
-# Minutes off, on the wall clock alone. libfaketime cannot simulate a clock with a wrong rate here: it does not change the
-# system calls by which the runtime waits, so a wait would not end at the time that the faked clock shows.
+# Minutes off, on the wall clock alone. libfaketime cannot simulate a clock with a wrong rate here: it does not change
+# the system calls by which the runtime waits, so a wait would not end at the time that the faked clock shows.
 WRONG_CLOCKS = ["-7m", "+12m"]
 
 

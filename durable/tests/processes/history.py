@@ -141,7 +141,7 @@ class History:
                 raise Failed("fired twice after it was removed")
 
     def may_be_unconfirmed(self, fire):
-        """True if the fire may be of a process that cannot ask the database: it starts the jobs it holds, removed or not."""
+        """True if the process may have been unable to ask the database. Then it starts its jobs, removed or not."""
         before = [count for when, count in self.unconfirmed[fire.process] if when < fire.begun - QUEUE]
         return fire.unconfirmed > max(before, default=0)
 

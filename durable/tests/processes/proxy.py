@@ -9,8 +9,8 @@ SLOW_S = 0.06
 
 
 class Proxy:
-    """Each proxy has a port and a thread of its own. In the mode HOLE it holds back all bytes; they arrive when the mode
-    ends, as in a network, unless `cut` drops them."""
+    """Each proxy has a port and a thread of its own. In the mode HOLE it holds back all bytes; they arrive when the
+    mode ends, as in a network, unless `cut` drops them."""
 
     def __init__(self, target):
         self.target, self.mode = target, PASS

@@ -640,7 +640,7 @@ def slow_to_write(bench):
 
 
 def quiet_handler(bench, kind, *settings):
-    """A handler that makes no claim and no renewal for long: their commits would also write earlier ones to the disk."""
+    """A handler without claims and renewals for long: their commits would also write earlier ones to the disk."""
     return bench.handler("poll_ms=30000", "lease_ms=90000", *settings, kind=kind)
 
 

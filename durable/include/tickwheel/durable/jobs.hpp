@@ -70,7 +70,7 @@ struct durable_job {
     std::chrono::nanoseconds grace{0};  // 0 stands for 1 s
 };
 
-// Which jobs a list or count is about; empty: all. See struct tw_durable_filter.
+// Selects jobs for a list or count; empty: all. See struct tw_durable_filter.
 struct durable_filter {
     std::string_view kind{};
     std::vector<durable_state> states{};

@@ -28,12 +28,12 @@ struct tw_fire_count {
 /* A callback for any `node`: counts the fire in its argument, the struct tw_fire_count `fires`. Fires that a
  * policy skips are not counted; tw_overruns returns their number. */
 static inline void tw_count_fire(struct tw_node *node, void *fires) {
-    struct tw_fire_count *const it = (struct tw_fire_count *)fires;
+    struct tw_fire_count *const counter = (struct tw_fire_count *)fires;
     (void)node;
 #ifdef __GNUC__
-    __atomic_store_n(&it->counted, it->counted + 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&counter->counted, counter->counted + 1, __ATOMIC_RELEASE);
 #else
-    *(volatile uint32_t *)&it->counted = it->counted + 1;
+    *(volatile uint32_t *)&counter->counted = counter->counted + 1;
 #endif
 }
 

@@ -310,7 +310,7 @@ using namespace tickwheel;
 using namespace tickwheel::check;
 
 // tw_init on a wheel that has pending nodes is allowed, and the program may then initialise the nodes, too.
-void tw_port_check_wheel_init(const tw *w) { forget_all_below(w); }
+void tw_port_check_wheel_init(const tw *w) { forget_overlapping(w); }
 
 void tw_port_check_node_init(const tw_node *node, const void *callback) {
     if (watched_node *const watched = find(node); watched != nullptr) {
@@ -386,7 +386,7 @@ void tw_port_check_some(const tw *w) {
 }
 
 void tw_port_check_wheel_lasts(const tw *w) {
-    if (watched_wheel *const wheel = have_wheel(w); wheel != nullptr)
+    if (watched_wheel *const wheel = find_or_add_wheel(w); wheel != nullptr)
         wheel->is_lasting = true;
 }
 

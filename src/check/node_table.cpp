@@ -196,7 +196,7 @@ watched_node *find(const tw_node *node) {
     return watched;
 }
 
-watched_wheel *have_wheel(const tw *wheel) {
+watched_wheel *find_or_add_wheel(const tw *wheel) {
     const base::mutex_hold lock(&wheels_mutex);
     watched_wheel **const link = link_to(wheel);
     if (*link == nullptr) {
@@ -211,7 +211,7 @@ watched_wheel *have_wheel(const tw *wheel) {
 }
 
 watched_node *add(const tw_node *node) {
-    watched_wheel *const wheel = have_wheel(wheel_of(*node, node));
+    watched_wheel *const wheel = find_or_add_wheel(wheel_of(*node, node));
     watched_node *const watched = wheel != nullptr ? put(node) : nullptr;
     if (watched == nullptr)
         return nullptr;
@@ -247,7 +247,7 @@ void forget(const tw *wheel) {
         forget_at(link);
 }
 
-void forget_all_below(const tw *wheel) {
+void forget_overlapping(const tw *wheel) {
     const auto begin = reinterpret_cast<std::uintptr_t>(wheel);
     const base::mutex_hold lock(&wheels_mutex);
     for (watched_wheel *&bucket : wheels)

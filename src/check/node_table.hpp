@@ -65,10 +65,10 @@ void remove(watched_node *watched);
 const tw_node *find_alike(const tw_node &node);
 
 watched_wheel *find_wheel(const tw *wheel);
-watched_wheel *have_wheel(const tw *wheel);
+watched_wheel *find_or_add_wheel(const tw *wheel);
 
 // Forget the nodes of a wheel that has gone, and the nodes of all wheels whose memory overlaps a new wheel.
 void forget(const tw *wheel);
-void forget_all_below(const tw *wheel);
+void forget_overlapping(const tw *wheel);
 
 }  // namespace tickwheel::check

@@ -242,7 +242,7 @@ template <class Wheel> struct api {
     static void core_abandon(tw *w) {
         Wheel &wheel = wheel_of(w);
         lock(wheel);
-        if (!has_threads || wheel.advancer == tw_port_self()) {
+        if (wheel.advancing && (!has_threads || wheel.advancer == tw_port_self())) {
             wheel.advancing = false;
             if (wheel.fires_record)
                 wheel.call_owner(nullptr);

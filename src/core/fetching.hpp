@@ -18,7 +18,7 @@ inline void fetch_lines(const log_chunk *chunk) {
 }
 
 // Call before taking an entry off a log. Fetches the records of the next chunk.
-inline void fetch_behind(const log &from) {
+inline void fetch_next_chunk(const log &from) {
     const log_chunk &chunk = *from.head;
     if (chunk.next != nullptr && chunk.first == 0) {
         fetch(*chunk.next);

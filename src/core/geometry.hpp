@@ -43,7 +43,9 @@ template <unsigned Bits, unsigned Levels, bool LookAhead> struct geometry {
     static constexpr unsigned first_slot(unsigned level) { return level * width(0); }
 
     // The level of a slot.
-    static constexpr unsigned level_with(unsigned slot) { return slot < near_slots ? slot / width(0) : far; }
+    static constexpr unsigned level_of_slot(unsigned slot) {
+        return slot < near_slots ? slot / width(0) : far;
+    }
 
     // The length in ticks of a slot of this level, and of a round.
     static constexpr digits span(unsigned level) { return digits{1} << shift(level); }

@@ -69,7 +69,7 @@ template <class Shape> class log_checker {
     }
 
     void check_near_tick(const entry &e) {
-        const unsigned level = Shape::level_with(where_.slot);
+        const unsigned level = Shape::level_of_slot(where_.slot);
         const tick due_in = static_cast<std::uint32_t>(e.low - static_cast<std::uint32_t>(w_.cursor));
         const tick t = w_.cursor + due_in;
         expect(Shape::slot(level, Shape::low(t)) == where_.slot, "an entry stands in a slot of its tick");

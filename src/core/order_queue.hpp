@@ -109,7 +109,6 @@ class order_queue {
 
     // All logs, for walks and sweeps. An entry only moves to a log with a higher number.
     log &at(unsigned i) { return logs_[added - i]; }
-    const log &at(unsigned i) const { return logs_[added - i]; }
 
     // Appends all entries to another log, in any order.
     void empty_into(log &to) {

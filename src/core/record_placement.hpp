@@ -141,7 +141,7 @@ template <class Shape> class record_placement : public placement<Shape> {
             (has_nodes(Shape::slot_from(cursor, t)) ||
              (t >= next_round() && has_nodes(Shape::slot_from(next_round(), t)))))
             return true;
-        for (unsigned level = Shape::level_with(slot); level-- != 0;)
+        for (unsigned level = Shape::level_of_slot(slot); level-- != 0;)
             if (has_nodes(Shape::slot(level, Shape::low(t))))
                 return true;
         return false;
@@ -312,7 +312,7 @@ template <class Shape> class record_placement : public placement<Shape> {
     }
 
     TW_INLINED void fetch_ahead(const log &from) {
-        fetch_behind(from);
+        fetch_next_chunk(from);
         if (!logs().fetches.is_at(cursor))
             logs().fetches.go_to(cursor, slots);
     }

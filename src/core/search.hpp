@@ -74,7 +74,7 @@ template <class Shape> class search {
             const tick due_in = at_.distance_to(node.expiry);
             const bool opens_first = has_room && for_opening_ &&
                                      !Shape::is_same_stretch((at_.cursor + due_in) ^ (at_.cursor + opening),
-                                                             Shape::level_with(slot), slot);
+                                                             Shape::level_of_slot(slot), slot);
             consider(opens_first ? opening : due_in, &node);
         }
     }
@@ -145,7 +145,7 @@ template <class Shape> class search {
     tick attention(unsigned slot, tick opening) const {
         if (!Shape::ahead || near_lead_ == 0 || slot < Shape::width(0))
             return opening;
-        const unsigned level = Shape::level_with(slot);
+        const unsigned level = Shape::level_of_slot(slot);
         return opening -
                smaller<tick>(smaller(at_.lead_into(level, near_lead_), Shape::span(level)), opening);
     }

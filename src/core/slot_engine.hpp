@@ -168,7 +168,7 @@ template <class Shape> class slot_engine : public lowering<Shape> {
         else if (const std::uint32_t moved = this->clean_cursor(most); moved != 0)
             return moved;
         else
-            leave_cursor(due_node());
+            place_again(due_node());
         return 1;
     }
 
@@ -284,7 +284,7 @@ template <class Shape> class slot_engine : public lowering<Shape> {
 #endif
 
     // Places again the first node of the cursor's slot, which was postponed; or drops a place of a walk.
-    void leave_cursor(tw_node &node) {
+    void place_again(tw_node &node) {
         if (drop_place(node))
             return;
         take_in_walk(node);

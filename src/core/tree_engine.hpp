@@ -52,7 +52,7 @@ class tree_engine : public wheel_state {
         tw_node **at = &top_;
         tick bit = 1;
         for (; *at != nullptr && is_earlier(**at, node); bit <<= 1)
-            at = way_on(**at, node, bit);
+            at = child_towards(**at, node, bit);
         tw_node *later = *at;
         if (later != nullptr && later->key == node.key) {
             append(later->link, node.link);
@@ -66,7 +66,7 @@ class tree_engine : public wheel_state {
             tw_node *const right = later->child[1];
             placed->child[0] = left;
             placed->child[1] = right;
-            at = way_on(*placed, *later, bit);
+            at = child_towards(*placed, *later, bit);
             placed = later;
             later = *at;
             *at = placed;
@@ -205,7 +205,7 @@ class tree_engine : public wheel_state {
     }
 
     // The pointer that leads from `from` towards `node`.
-    static tw_node **way_on(tw_node &from, const tw_node &node, tick bit) {
+    static tw_node **child_towards(tw_node &from, const tw_node &node, tick bit) {
         tw_node **const left = from.child;
         return (node.key & bit) != 0 ? left + 1 : left;
     }

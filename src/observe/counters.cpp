@@ -106,7 +106,7 @@ tw_stats observe::stats_of(const tw_runtime &rt) {
 }
 
 TW_API int tw_runtime_stats(tw_runtime *rt, tw_stats *stats) {
-    runtime::registry::is_runtime(rt, __builtin_return_address(0));
+    runtime::registry::check_runtime(rt, __builtin_return_address(0));
     if (const int error = runtime::check_usable(rt); error != 0)
         return error;
     if (stats == nullptr)

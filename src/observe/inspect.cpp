@@ -324,7 +324,7 @@ int make(tw_runtime &rt, const char *path) {
 }
 
 // Returns 0 if this thread may start or stop the server; otherwise refuses with the reason.
-int check_place(const tw_runtime &rt) {
+int check_thread(const tw_runtime &rt) {
     return runtime::inside_user_code::of(rt) || served_here == &rt
                ? runtime::refuse(-EBUSY, "called from inside a callback of the runtime")
                : 0;
@@ -351,7 +351,7 @@ TW_API int tw_inspect_start(tw_runtime *rt, const char *path) {
         return error;
     if (path != nullptr && (path[0] != '/' || std::strlen(path) > observe::inspect::longest_path))
         return runtime::refuse(-EINVAL, "the path is not absolute, or is too long for a socket");
-    if (const int error = check_place(*rt); error != 0)
+    if (const int error = check_thread(*rt); error != 0)
         return error;
     const runtime::no_thread_cancel guard;
     const base::mutex_hold hold(&rt->lifecycle_mutex);

@@ -103,7 +103,7 @@ struct due_first {
     unsigned wanted, count;
 };
 
-int meet(const tw_entry *timer, void *arg) {
+int keep_if_early(const tw_entry *timer, void *arg) {
     due_first &first = *static_cast<due_first *>(arg);
     if (first.count == first.wanted && first.timers[first.count - 1].remaining <= timer->remaining_ns)
         return 0;
@@ -122,7 +122,7 @@ void put_pending(tw_runtime &rt, unsigned wanted, text_out &out) {
     due_first first = {};
     first.wanted = wanted;
     if (wanted != 0)
-        tw_runtime_each(&rt, meet, &first);
+        tw_runtime_each(&rt, keep_if_early, &first);
     for (unsigned i = 0; i < first.count; ++i) {
         const due_timer &timer = first.timers[i];
         out.print("timer %" PRId64 " %" PRId64 " %s ", timer.remaining, timer.period, timer.kind);

@@ -123,11 +123,11 @@ void look_out(lookout &watcher) {
     }
 }
 
-thread_local const tw_runtime *looked_out_for_here = nullptr;  // set in the thread of a lookout
+thread_local const tw_runtime *watched_here = nullptr;  // set in the thread of a lookout
 
 void *lookout_main(void *arg) {
     runtime::begin_thread("tickwheel-slow");
-    looked_out_for_here = static_cast<lookout *>(arg)->rt;
+    watched_here = static_cast<lookout *>(arg)->rt;
     look_out(*static_cast<lookout *>(arg));
     return nullptr;
 }
@@ -188,7 +188,7 @@ int make(tw_runtime &rt, std::int64_t limit, tw_slow_report *report, void *arg) 
     return 0;
 }
 
-bool is_in_report(const tw_runtime &rt) { return looked_out_for_here == &rt; }
+bool is_in_report(const tw_runtime &rt) { return watched_here == &rt; }
 
 }  // namespace
 

@@ -49,9 +49,11 @@ struct short_duration {
         const double size = ns < 0 ? -static_cast<double>(ns) : static_cast<double>(ns);
         const unit *chosen = units;
         for (const unit &each : units)
-            if (size >= each.ns)
+            if (size >= 0.9995 * each.ns)  // else %.3g would write 999.5 and more as 1e+03
                 chosen = &each;
-        std::snprintf(text, sizeof text, "%s%.3g %s", ns < 0 ? "-" : "", size / chosen->ns, chosen->name);
+        const double value = size / chosen->ns;
+        std::snprintf(text, sizeof text, value < 999.5 ? "%s%.3g %s" : "%s%.0f %s", ns < 0 ? "-" : "", value,
+                      chosen->name);
     }
 };
 

@@ -65,7 +65,7 @@ class canceller {
 }  // namespace
 
 TW_API int tw_runtime_cancel_all(tw_runtime *rt, tw_callback *each, void *arg) {
-    registry::is_runtime(rt, __builtin_return_address(0));
+    registry::check_runtime(rt, __builtin_return_address(0));
     if (const int error = check_usable(rt); error != 0)
         return error;
     const no_thread_cancel guard;

@@ -49,7 +49,7 @@ TW_API int tw_runtime_unwatch(tw_runtime *rt, int fd) {
 }
 
 TW_API int tw_runtime_fd(tw_runtime *rt) {
-    registry::is_runtime(rt, __builtin_return_address(0));
+    registry::check_runtime(rt, __builtin_return_address(0));
     if (const int error = check_lending(rt); error != 0)
         return error;
     const no_thread_cancel guard;
@@ -65,7 +65,7 @@ TW_API int tw_runtime_fd(tw_runtime *rt) {
 // Programs the descriptor last, so that the descriptor covers every node that was armed before. A call that
 // later arms a node with an earlier deadline makes the descriptor readable (tests/drivers/timerfd_wake.pml).
 TW_API int tw_runtime_dispatch(tw_runtime *rt) {
-    registry::is_runtime(rt, __builtin_return_address(0));
+    registry::check_runtime(rt, __builtin_return_address(0));
     if (const int error = check_lending(rt); error != 0)
         return error;
     return drive(*rt, [rt] {

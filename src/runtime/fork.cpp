@@ -115,7 +115,7 @@ using namespace tickwheel::runtime;
 // Refused inside callbacks: they return to frames of the library that belong to the parent's turn, which
 // would then continue in the child.
 TW_API int tw_runtime_after_fork(tw_runtime *rt) {
-    registry::is_runtime(rt, __builtin_return_address(0));
+    registry::check_runtime(rt, __builtin_return_address(0));
     if (rt == nullptr)
         return refuse(-EINVAL, "the runtime is null");
     if (!rt->forked)

@@ -53,8 +53,8 @@ constexpr unsigned bucket_of(std::int64_t ns) {
 constexpr std::int64_t limit_of_bucket(unsigned bucket) {
     if (bucket >= TW_BUCKETS - 1)
         return INT64_MAX;
-    const std::int64_t sooner = std::int64_t{1} << lowest_width << bucket / 2;
-    return bucket % 2 == 0 ? sooner : sooner + sooner / 2;
+    const std::int64_t power = std::int64_t{1} << lowest_width << bucket / 2;
+    return bucket % 2 == 0 ? power : power + power / 2;
 }
 static_assert(bucket_of(0) == 0 && bucket_of(511) == 0 && bucket_of(512) == 1 && bucket_of(767) == 1 &&
               bucket_of(768) == 2 && bucket_of(1023) == 2 && bucket_of(1024) == 3);

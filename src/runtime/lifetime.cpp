@@ -67,7 +67,7 @@ tw_clock clock_for(const tw_driver &driver, tw_clock asked) {
 }
 
 // On a manual driver all time is virtual, the wall clock too. No other driver has virtual time.
-bool can_tell(const tw_driver &driver, tw_clock clock) {
+bool has_clock(const tw_driver &driver, tw_clock clock) {
     if ((driver.clocks & TW_CLOCK_BIT(clock)) == 0)
         return false;
     return is_manual(driver) ? clock == TW_CLOCK_VIRTUAL || clock == TW_CLOCK_WALL
@@ -141,7 +141,7 @@ int make(const tw_driver &driver, const tw_runtime_options &o, tw_runtime *&made
         return error;
     }
     seed_jitter(*rt);
-    registry::is_made(*rt);
+    registry::note_made(*rt);
     made = rt;
     return 0;
 }
@@ -283,7 +283,7 @@ int start(tw_runtime &rt) {
     if (error != 0)
         rt.driven = driven::by_none;
     else
-        registry::is_driven(rt);
+        registry::note_driven(rt);
     return error;
 }
 
@@ -369,7 +369,7 @@ void destroy(tw_runtime &rt) {
     rt.wall_mutex.destroy();
     rt.components_mutex.destroy();
     rt.lifecycle_mutex.destroy();
-    registry::is_gone(rt);
+    registry::note_gone(rt);
     rt.~tw_runtime();
     std::free(&rt);
 }
@@ -391,7 +391,7 @@ TW_API int tw_runtime_new(tw_runtime **rt, const tw_runtime_options *options) {
                       "no driver has this name; the names are sleep, epoll, uring, timerfd and manual");
     if (!is_whole(*driver))
         return refuse(-EINVAL, "own_driver lacks a name or a function");
-    if (!can_tell(*driver, clock_for(*driver, o.clock)))
+    if (!has_clock(*driver, clock_for(*driver, o.clock)))
         return refuse(
             -EOPNOTSUPP,
             "the driver cannot wait on this clock; epoll, uring and timerfd can wait on the wall clock");
@@ -400,7 +400,7 @@ TW_API int tw_runtime_new(tw_runtime **rt, const tw_runtime_options *options) {
 }
 
 TW_API int tw_runtime_start(tw_runtime *rt) {
-    registry::is_runtime(rt, __builtin_return_address(0));
+    registry::check_runtime(rt, __builtin_return_address(0));
     if (const int error = check_running(rt); error != 0)
         return error;
     const no_thread_cancel guard;
@@ -409,7 +409,7 @@ TW_API int tw_runtime_start(tw_runtime *rt) {
 }
 
 TW_API int tw_runtime_run(tw_runtime *rt) {
-    registry::is_runtime(rt, __builtin_return_address(0));
+    registry::check_runtime(rt, __builtin_return_address(0));
     if (const int error = check_running(rt); error != 0)
         return error;
     return drive(*rt, [rt] {
@@ -424,7 +424,7 @@ TW_API int tw_runtime_run(tw_runtime *rt) {
 }
 
 TW_API int tw_runtime_stop(tw_runtime *rt) {
-    registry::is_runtime(rt, __builtin_return_address(0));
+    registry::check_runtime(rt, __builtin_return_address(0));
     if (const int error = check_usable(rt); error != 0)
         return error;
     const no_thread_cancel guard;
@@ -453,7 +453,7 @@ static void defer_free(tw_runtime &rt, const inside_user_code &outermost) {
 // In the child of a fork there is no thread to stop, and a thread of the parent may have held
 // `lifecycle_mutex`.
 TW_API int tw_runtime_free(tw_runtime *rt) {
-    registry::is_freed(rt, __builtin_return_address(0));
+    registry::check_free(rt, __builtin_return_address(0));
     if (rt == nullptr)
         return 0;
     if (const inside_user_code *const outermost = inside_user_code::outermost(*rt); outermost != nullptr) {

@@ -16,7 +16,7 @@ void fire_meter::begin(const timeline &line, std::int64_t reading) {
 
 void fire_meter::end(const timeline &line, bool has_more) {
     pause();
-    has_more_since_.*line.deadline_field = has_more ? reading_ : -1;
+    left_until_.*line.deadline_field = has_more ? reading_ : -1;
 }
 
 // P2. Three things can make a fire late. An earlier turn used up its budget when this timer was already due;
@@ -32,7 +32,7 @@ fire_lateness fire_meter::lateness(std::int64_t due) const {
         ns = sleep_.late + since_;
     if (ns < 0)
         ns = 0;
-    if (due <= has_more_since_.*line_->deadline_field)
+    if (due <= left_until_.*line_->deadline_field)
         return {ns, TW_LATE_BUDGET};
     const std::int64_t overslept = reading_ + until_first_ - (due > slept_from ? due : slept_from);
     return {ns, overslept >= ns - overslept ? TW_LATE_WAKING : TW_LATE_CALLBACKS};
@@ -40,7 +40,7 @@ fire_lateness fire_meter::lateness(std::int64_t due) const {
 
 // True for most fires on virtual time, whose clock stands still while callbacks run.
 bool fire_meter::is_in_time(std::int64_t due) const {
-    return !is_timed_ && due == reading_ && due > has_more_since_.*line_->deadline_field;
+    return !is_timed_ && due == reading_ && due > left_until_.*line_->deadline_field;
 }
 
 void fire_meter::begin_group(std::int64_t due, unsigned kind) {

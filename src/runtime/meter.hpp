@@ -202,7 +202,7 @@ class fire_meter {
     stopwatch::reading read_at_;
     bool is_timed_;
     last_sleep sleep_ = absence;
-    tw_deadlines has_more_since_ = {-1, -1};  // timers due up to this reading may be left; -1: none
+    tw_deadlines left_until_ = {-1, -1};  // timers due up to this reading may be left; -1: none
 
     group group_;
     unsigned room_ = 1;       // size of the next group

@@ -102,8 +102,8 @@ struct due_again {
 
 // With two timelines a node may be on either, and other threads must not see a call that moves it between
 // them half done. So this holds the mutex. Out of line, because most runtimes have one timeline.
-[[gnu::noinline]] int arm_beside_wall(tw_runtime &rt, tw_node *node, tick due, std::int64_t delay,
-                                      deferred_wake &wake) {
+[[gnu::noinline]] int arm_with_wall(tw_runtime &rt, tw_node *node, tick due, std::int64_t delay,
+                                    deferred_wake &wake) {
     if (node == nullptr)
         return refuse_as_the_wheel(-EINVAL);
     const wall_hold hold(rt);
@@ -116,7 +116,7 @@ struct due_again {
     const tick due = rt.steady.tick_once_after_now(delay);
     deferred_wake wake(rt);
     if (has_wall(rt)) [[unlikely]]
-        return arm_beside_wall(rt, node, due, delay, wake);
+        return arm_with_wall(rt, node, due, delay, wake);
     return place_on(rt, rt.steady, node, due, wake, arming_after{delay});
 }
 
@@ -272,7 +272,7 @@ TW_API int tw_runtime_after(tw_runtime *rt, tw_node *node, int64_t delay_ns) {
         return error;
     if (delay_ns < 0)
         return refuse_delay();
-    registry::may_be_idle(*rt);
+    registry::warn_if_idle(*rt);
     __builtin_prefetch(node, 1);
     return arm_after(*rt, node, delay_ns);
 }
@@ -299,7 +299,7 @@ TW_API int tw_runtime_arm(tw_runtime *rt, tw_node *node, const tw_when *when) {
         return error;
     if (when == nullptr)
         return refuse(-EINVAL, "when is null");
-    registry::may_be_idle(*rt);
+    registry::warn_if_idle(*rt);
     const char *const wrong = what_is_wrong(*rt, *when);
     return wrong != nullptr ? refuse(-EINVAL, wrong) : arm(*rt, node, *when);
 }

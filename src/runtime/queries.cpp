@@ -5,7 +5,7 @@
 using namespace tickwheel::runtime;
 
 TW_API int64_t tw_runtime_now(tw_runtime *rt) {
-    registry::is_runtime(rt, __builtin_return_address(0));
+    registry::check_runtime(rt, __builtin_return_address(0));
     return usable(rt) ? rt->absolute->clock.read() : TW_NO_DEADLINE;
 }
 
@@ -48,7 +48,7 @@ TW_API uint64_t tw_runtime_overruns(tw_runtime *rt) {
 // No timer is pending while the runtime is being freed: its nodes are off the wheels, and its records only
 // wait for their `drop`.
 TW_API size_t tw_runtime_count(tw_runtime *rt) {
-    registry::is_runtime(rt, __builtin_return_address(0));
+    registry::check_runtime(rt, __builtin_return_address(0));
     if (!usable(rt) || rt->is_freed != 0)
         return 0;
     const wall_hold hold(*rt);

@@ -163,7 +163,7 @@ const char *label_on(const tw *wheel, unsigned label) {
 
 }  // namespace
 
-void is_made(tw_runtime &rt) {
+void note_made(tw_runtime &rt) {
     tw_port_check_labels(label_on);
     const base::mutex_hold hold(&registry_mutex);
     if (known *const entry = entry_for(&rt); entry != nullptr) {
@@ -178,7 +178,7 @@ void is_made(tw_runtime &rt) {
     changes.fetch_add(1);
 }
 
-void is_gone(const tw_runtime &rt) {
+void note_gone(const tw_runtime &rt) {
     const base::mutex_hold hold(&registry_mutex);
     if (known *const entry = find(&rt); entry != nullptr) {
         entry->state = life::freed;
@@ -187,7 +187,7 @@ void is_gone(const tw_runtime &rt) {
     changes.fetch_add(1);
 }
 
-void is_runtime(const tw_runtime *rt, const void *by) {
+void check_runtime(const tw_runtime *rt, const void *by) {
     const std::uint64_t now = changes.load();
     if (rt == nullptr || (found_last.rt == rt && found_last.changes == now))
         return;
@@ -201,7 +201,7 @@ void is_runtime(const tw_runtime *rt, const void *by) {
 }
 
 // A callback may free its runtime twice, because the actual freeing follows later on the same thread.
-void is_freed(const tw_runtime *rt, const void *by) {
+void check_free(const tw_runtime *rt, const void *by) {
     if (rt == nullptr)
         return;
     lock();
@@ -222,13 +222,13 @@ void is_freed(const tw_runtime *rt, const void *by) {
         complain_if_never_driven(*entry, const_cast<tw_runtime &>(*rt), 0);
 }
 
-void is_driven(const tw_runtime &rt) {
+void note_driven(const tw_runtime &rt) {
     const base::mutex_hold hold(&registry_mutex);
     if (known *const entry = find(&rt); entry != nullptr)
         entry->is_driven = true;
 }
 
-void may_be_idle(tw_runtime &rt) {
+void warn_if_idle(tw_runtime &rt) {
     lock();
     known *const entry = find(&rt);
     unlock();

@@ -9,33 +9,33 @@ namespace tickwheel::runtime::registry {
 
 #ifdef TW_PORT_CHECKS
 
-// is_made: the runtime was made. is_gone: its memory is about to be freed.
-void is_made(tw_runtime &rt);
-void is_gone(const tw_runtime &rt);
+// The runtime was made; its memory is about to be freed.
+void note_made(tw_runtime &rt);
+void note_gone(const tw_runtime &rt);
 
 // Stops the program unless `rt` is a runtime. Does not follow `rt`, which may be null. `by` is the address of
 // the call, for reports if TW_NOTE_CALLER has not noted one.
-void is_runtime(const tw_runtime *rt, const void *by = nullptr);
+void check_runtime(const tw_runtime *rt, const void *by = nullptr);
 
 // Call this at the start of tw_runtime_free. Stops the program if the runtime was freed already, or if
 // another thread is freeing it.
-void is_freed(const tw_runtime *rt, const void *by);
+void check_free(const tw_runtime *rt, const void *by);
 
 // The runtime's thread was started, or the program drives it.
-void is_driven(const tw_runtime &rt);
+void note_driven(const tw_runtime &rt);
 
 // Warns, once, if timers of the runtime have been due for a while and no thread drives it. Call this without
 // locks.
-void may_be_idle(tw_runtime &rt);
+void warn_if_idle(tw_runtime &rt);
 
 #else
 
-inline void is_made(tw_runtime &) {}
-inline void is_gone(const tw_runtime &) {}
-inline void is_runtime(const tw_runtime *, const void * = nullptr) {}
-inline void is_freed(const tw_runtime *, const void *) {}
-inline void is_driven(const tw_runtime &) {}
-inline void may_be_idle(tw_runtime &) {}
+inline void note_made(tw_runtime &) {}
+inline void note_gone(const tw_runtime &) {}
+inline void check_runtime(const tw_runtime *, const void * = nullptr) {}
+inline void check_free(const tw_runtime *, const void *) {}
+inline void note_driven(const tw_runtime &) {}
+inline void warn_if_idle(tw_runtime &) {}
 
 #endif
 

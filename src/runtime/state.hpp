@@ -225,7 +225,7 @@ inline bool is_consistent(const tw_runtime &rt) {
 
 // 0 if a call on this runtime may proceed, else the negative errno to return.
 inline int check_usable(const tw_runtime *rt) {
-    registry::is_runtime(rt);
+    registry::check_runtime(rt);
     if (rt == nullptr)
         return refuse(-EINVAL, "the runtime is null");
     return rt->forked.load(std::memory_order_relaxed) ? -ECHILD : 0;
@@ -233,7 +233,7 @@ inline int check_usable(const tw_runtime *rt) {
 
 // The same for a call that arms, moves, starts or makes something.
 inline int check_arming(const tw_runtime *rt) {
-    registry::is_runtime(rt);
+    registry::check_runtime(rt);
     return rt == nullptr ? refuse(-EINVAL, "the runtime is null")
                          : rt->closed.load(std::memory_order_relaxed);
 }

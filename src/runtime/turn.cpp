@@ -311,7 +311,7 @@ drive_permit::drive_permit(tw_runtime &rt) : rt_(rt) {
     granted_ = rt.driven.compare_exchange_strong(none, driven::by_caller);
     if (granted_) {
         rt.stopping.store(false, std::memory_order_relaxed);
-        registry::is_driven(rt);
+        registry::note_driven(rt);
     }
 }
 

@@ -17,7 +17,7 @@ int check_moving(const tw_runtime *rt, std::int64_t by) {
 }
 
 // The time until the first deadline of all timelines. Negative if that has passed.
-std::int64_t way_to_next(tw_runtime &rt) {
+std::int64_t time_to_next(tw_runtime &rt) {
     const tw_deadlines next = what_is_next(rt);
     std::int64_t least = INT64_MAX;
     for_each_timeline(rt, [&](const timeline &line) {
@@ -29,7 +29,7 @@ std::int64_t way_to_next(tw_runtime &rt) {
 
 // Repeats while callbacks make more timers due at once, on either timeline.
 void fire_all(tw_runtime &rt) {
-    while (!fire_due(rt) && !must_leave(rt) && way_to_next(rt) <= 0) {
+    while (!fire_due(rt) && !must_leave(rt) && time_to_next(rt) <= 0) {
     }
 }
 
@@ -40,10 +40,10 @@ void go(tw_runtime &rt, std::int64_t by) {
 }
 
 // Time stops at each deadline, so that every callback reads the time at which it was due.
-void go_from_one_to_the_next(tw_runtime &rt, std::int64_t by) {
+void advance_step_by_step(tw_runtime &rt, std::int64_t by) {
     fire_all(rt);
     while (!must_leave(rt) && by > 0) {
-        const std::int64_t way = way_to_next(rt);  // not positive if another thread has just armed
+        const std::int64_t way = time_to_next(rt);  // not positive if another thread has just armed
         const std::int64_t step = way <= 0 ? 0 : way < by ? way : by;
         by -= step;
         go(rt, step);
@@ -62,12 +62,12 @@ int move(tw_runtime *rt, std::int64_t by, void (*how)(tw_runtime &, std::int64_t
 }  // namespace
 
 TW_API int tw_runtime_advance(tw_runtime *rt, int64_t ns) {
-    registry::is_runtime(rt, __builtin_return_address(0));
-    return move(rt, ns, go_from_one_to_the_next);
+    registry::check_runtime(rt, __builtin_return_address(0));
+    return move(rt, ns, advance_step_by_step);
 }
 
 TW_API int tw_runtime_leap(tw_runtime *rt, int64_t ns) {
-    registry::is_runtime(rt, __builtin_return_address(0));
+    registry::check_runtime(rt, __builtin_return_address(0));
     return move(rt, ns, go);
 }
 

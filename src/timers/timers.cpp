@@ -87,7 +87,7 @@ TW_API int tw_timer_every(tw_timers *timers, tw_handle *handle, int64_t period_n
     return error != 0 ? error : start_every(*timers, period_ns, missed, fn, arg, nullptr, handle);
 }
 
-static int stop_with_rest(tw_timers &timers, tw_handle handle) {
+static int cancel_with_rest(tw_timers &timers, tw_handle handle) {
     record_lock lock(*timers.space);
     record *found = nullptr;
     const int error = find(timers, handle, found);
@@ -106,7 +106,7 @@ TW_API int tw_timer_cancel(tw_timers *timers, tw_handle handle) {
         if (error != 0 || !found->has_rest)
             return error != 0 ? error : end_bare(*timers, *found, *in);
     }
-    return stop_with_rest(*timers, handle);
+    return cancel_with_rest(*timers, handle);
 }
 
 TW_API int tw_timer_cancel_wait(tw_timers *timers, tw_handle handle) {

@@ -97,7 +97,7 @@ void interrupt(runtime::component &component) {
     tw_workers &pool = pool_of(component);
     const base::mutex_hold hold(&pool.mutex);
     discard(pool);
-    tell_of_change(pool);
+    announce_change(pool);
 }
 
 // Returns when no fire waits and none runs. In the child of a fork, that is at once.

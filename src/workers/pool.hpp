@@ -79,7 +79,7 @@ inline void await_change(tw_workers &pool) TW_YIELDS(pool.mutex) {
     --pool.awaiting;
 }
 
-inline void tell_of_change(tw_workers &pool) TW_REQUIRES(pool.mutex) {
+inline void announce_change(tw_workers &pool) TW_REQUIRES(pool.mutex) {
     if (pool.awaiting != 0)
         pthread_cond_broadcast(&pool.changed);
 }

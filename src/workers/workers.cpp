@@ -114,7 +114,7 @@ void finish(tw_workers &pool, runner &me, std::uint32_t discards) TW_REQUIRES(po
     --pool.running;
     pool.stats.discarded += discards;
     pool.stats.runs += discards == 0 ? 1 : 0;
-    tell_of_change(pool);
+    announce_change(pool);
 }
 
 // Called when an inline run throws, as the exception takes the firing thread out of `settle`. In the child
@@ -249,7 +249,7 @@ bool settle(tw_workers &pool) {
     if (settled)
         mark_settled(pool);
     pool.settling = false;
-    tell_of_change(pool);
+    announce_change(pool);
     pool.mutex.unlock();
     return settled;
 }
@@ -340,7 +340,7 @@ std::uint32_t withdraw_from(tw_workers &pool, tw_runnable &runnable) TW_REQUIRES
     if (is_run(pool, runnable))
         pool.runners[runnable.runner - 1].more = false;
     assert(keeps_ready_invariant(pool, runnable));
-    tell_of_change(pool);
+    announce_change(pool);
     return taken_back;
 }
 

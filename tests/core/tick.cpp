@@ -66,11 +66,11 @@ template <class G> void assert_slots_are_numbered_upwards() {
     for (unsigned level = 0; level <= G::top; ++level)
         for (unsigned index = 0; index < G::width(level); ++index, ++slot) {
             assert_int_equal(G::first_slot(level) + index, slot);
-            assert_int_equal(G::level_with(slot), level);
+            assert_int_equal(G::level_of_slot(slot), level);
         }
     assert_int_equal(slot, G::near_slots);
     for (; slot < G::slots; ++slot)
-        assert_int_equal(G::level_with(slot), G::far);
+        assert_int_equal(G::level_of_slot(slot), G::far);
 }
 
 TEST(tick_slots_are_numbered_level_by_level) {

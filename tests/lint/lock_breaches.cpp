@@ -7,14 +7,14 @@ using namespace tickwheel;
 
 void holds_mutex(tw_workers &pool) {
     const base::mutex_hold hold(&pool.mutex);
-    workers::tell_of_change(pool);
+    workers::announce_change(pool);
 }
 void holds_no_mutex(tw_workers &pool) {
-    workers::tell_of_change(pool);  // refused
+    workers::announce_change(pool);  // refused
 }
 void holds_other_mutex(tw_workers &pool, tw_workers &other) {
     const base::mutex_hold hold(&other.mutex);
-    workers::tell_of_change(pool);  // refused
+    workers::announce_change(pool);  // refused
 }
 bool reads_without_mutex(const tw_workers &pool) {
     return pool.settling;  // refused

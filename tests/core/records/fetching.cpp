@@ -84,11 +84,11 @@ TEST(fetching_reads_chunks_up_to_their_ends) {
     log_chunk chunks[2] = {};
     log in = {&chunks[0], &chunks[1]};
     chunks[0].end = chunks[1].end = log_chunk::size;
-    fetch_behind(in);  // the last
+    fetch_next_chunk(in);  // the last
     fetch_lines_behind(in);
     chunks[0].next = &chunks[1];
     for (; chunks[0].first != chunks[0].end; ++chunks[0].first) {
-        fetch_behind(in);
+        fetch_next_chunk(in);
         fetch_lines_behind(in);
     }
 }

@@ -660,7 +660,7 @@ TEST(records_have_chunks_for_as_many_logs_as_there_can_be) {
             const unsigned slot = 1 + i % (shape::slots - 1);
             if (slot >= shape::near_slots)
                 return tick{1} << shape::far_shift(slot);
-            const unsigned level = shape::level_with(slot);
+            const unsigned level = shape::level_of_slot(slot);
             const tick t = tick{slot - shape::first_slot(level)} * shape::span(level);
             return t == 0 ? tick{1} : t;
         };

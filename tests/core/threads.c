@@ -1,5 +1,5 @@
-/* P6 and P7 across threads, on one locked wheel. Barriers arrange the orders that must not
- * depend on luck; the rest is counted. Only the main thread asserts. */
+/* P6 and P7 across threads, on one locked wheel. Barriers force the orders that must not depend on luck; the
+ * other tests count. Only the main thread asserts. */
 #define _DEFAULT_SOURCE
 #include "promise.h"
 #include "support/child.h"
@@ -12,10 +12,11 @@
 #include <stdbool.h>
 #include <sys/wait.h>
 
-/* A limit on the work of an advance, if the library has any. */
+/* The budget of an advance, or TW_UNBOUNDED if the library has no budgets. */
 static uint32_t budget_of(uint64_t limit) { return !TW_SMALL ? (uint32_t)limit : TW_UNBOUNDED; }
 
-/* A callback that announces that it runs, and returns when it is told to. */
+/* The blocker's callback waits at `running` to show that it runs, and returns when the test reaches
+ * `go_on`. */
 static pthread_barrier_t running, go_on;
 static atomic_uint blocked_calls, neighbour_calls;
 
@@ -47,7 +48,7 @@ static void start_driver(void *(*call)(void *)) {
     pthread_barrier_wait(&running);
 }
 
-/* The driver's callbacks have all gone on. */
+/* Ends the driver's thread. REQUIRES: none of its callbacks blocks any more. */
 static void join_driver(void) {
     pthread_join(driver, NULL);
     pthread_barrier_destroy(&running);
@@ -173,7 +174,7 @@ static void *wait_for(void *node) {
 
 static void interrupt_a_wait(UNUSED int signal) {}
 
-/* Starts a thread that waits for the node, and lets it do so for a while, though signals interrupt it. */
+/* Starts a thread that waits for the node, lets it wait for a while, and interrupts the wait with signals. */
 static pthread_t start_to_wait(struct tw_node *node) {
     pthread_t waiter;
     const struct sigaction action = {.sa_handler = interrupt_a_wait};
@@ -239,11 +240,11 @@ TEST_IF(TW_RUNTIME, p13_a_child_may_use_a_wheel_that_another_thread_was_advancin
     assert_int_equal(neighbour_calls, 1);
 }
 
-#if TW_RUNTIME /* which alone walks through a wheel */
+#if TW_RUNTIME /* only a wheel with the runtime has walks */
 static struct tw_node visited[40];
 static struct tw_walk left_over;
 
-/* Whether any word of the wheel leads into this walk. */
+/* Returns true if any word of the wheel points into this walk. */
 static bool wheel_leads_to(const struct tw_walk *walk) {
     const uintptr_t begin = (uintptr_t)walk, end = (uintptr_t)(walk + 1);
     for (size_t at = 0; at < sizeof wheel; at += sizeof(uintptr_t)) {
@@ -255,7 +256,8 @@ static bool wheel_leads_to(const struct tw_walk *walk) {
     return false;
 }
 
-/* In the child, other threads' walks are over, and their stacks, where their places stood, are reused. */
+/* In the child, other threads' walks are over, and the stacks that held the places of these walks may be
+ * reused. */
 TEST(p13_walk_leaves_nothing_in_the_child_of_a_fork) {
     memset(&left_over, 0, sizeof left_over);
     for (size_t i = 0; i < COUNT_OF(visited); ++i) {
@@ -311,7 +313,7 @@ static void visit_and_have_cleared(UNUSED const struct tw_node *node, UNUSED con
     start_driver(clear_all);
 }
 
-/* The walk's place leaves its slot with the nodes, and is with those that still leave. */
+/* The clear takes the walk's place out of the slot with the nodes. */
 TEST_IF(!TW_SMALL, walk_ends_while_another_thread_clears) {
     unsigned calls = 0;
     atomic_store(&cleared, 0);
@@ -376,8 +378,8 @@ static void let_the_clearer_finish(void) {
     join_driver();
 }
 
-/* One node has been handed to its callback; the others are pending in the parent, and so in
- * the child. */
+/* One node has been handed to its callback; the others are pending in the parent, and so they are in the
+ * child. */
 TEST_IF(TW_RUNTIME, p13_what_another_thread_was_about_to_clear_is_pending_in_the_child_and_fires) {
     arm_to_clear();
     start_driver(clear_and_block);
@@ -518,7 +520,7 @@ TEST_IF(!TW_SMALL, p6_two_clears_that_have_the_same_node_do_not_wait_for_each_ot
     tw_arm_at(&wheel, &to_clear[0], 10);
     assert_int_equal(pthread_create(&second, NULL, clear_and_wait, NULL), 0);
     pthread_barrier_wait(&running);
-    pthread_barrier_wait(&go_on); /* both have it: they wait */
+    pthread_barrier_wait(&go_on); /* both clears have the node */
     pthread_join(driver, NULL);
     pthread_join(second, NULL);
     assert_int_equal(waits_for_the_same, 2);
@@ -660,7 +662,7 @@ TEST(p6_armed_is_fired_and_cancelled_and_pending_when_threads_race) {
     assert_int_equal(broken, 0);
 }
 
-/* All threads try to advance; one at a time succeeds, and nothing fires twice. */
+/* All threads try to advance; one at a time succeeds, and no timer fires twice. */
 static atomic_ullong took_turns;
 
 static void *advance_too(UNUSED void *arg) {

@@ -6,8 +6,8 @@
 enum {
     FAR = 0,         /* timer 0 is far away and always pending on wheel 0 */
     PHASE = 128,     /* operations between changes of the number of timers in play */
-    NESTED_MAX = 48, /* operations in callbacks, and */
-    FIRES_MAX = 100, /* catching-up fires of a timer, that one operation may cause */
+    NESTED_MAX = 48, /* operations in callbacks that one operation may cause */
+    FIRES_MAX = 100, /* catching-up fires of one timer that one operation may cause */
     FEW = 16         /* timers that a jump of any length may leave behind */
 };
 
@@ -197,7 +197,7 @@ static void draw_advance(struct model *m, struct op *op) {
 /* ---- Operations. */
 
 #if TW_RUNTIME
-/* Usually records can still be armed for the present afterwards: none can be for a tick before the offset. */
+/* Usually leaves the offset at or before the present: no record can be armed for a tick before the offset. */
 static uint64_t draw_shift(struct model *m, unsigned wheel) {
     const uint64_t now = m->oracle.wheels[wheel].now, offset = m->on[wheel].offset;
     const uint64_t by = draw_distance(m);
@@ -400,7 +400,7 @@ static void on_visit(struct model *m, unsigned wheel) {
 /* ---- A life. */
 
 static uint64_t draw_origin(struct model *m, unsigned origin) {
-#if TW_TICK_BITS == 32 /* often where they wrap */
+#if TW_TICK_BITS == 32 /* often where ticks wrap */
     static const unsigned bits[PLAY_ORIGINS] = {32, 31, 32, 24, 32, 33, 32, 48};
 #else
     static const unsigned bits[PLAY_ORIGINS] = {0, 8, 16, 24, 32, 48, 63, 64};
@@ -424,7 +424,8 @@ static void arm_a_crowd(struct model *m) {
     }
 }
 
-/* Takes most pending timers to one tick or some ticks next to each other, in an order of its own. */
+/* Moves most pending timers to one tick or to some neighbouring ticks, in an order other than that of
+ * arming. */
 static void move_a_crowd(struct model *m) {
     const unsigned timers = in_play(m), stride = one_in(m, 2) ? 1 : 7;
     const uint64_t length = one_in(m, 2) ? 1 : 1 + draw(m, (uint64_t)2 << shape->bits);
@@ -440,7 +441,8 @@ static void move_a_crowd(struct model *m) {
     }
 }
 
-/* Many timers on a wheel that lags over a long jump would take too long. */
+/* Finishes the wheel's work, because many timers on a wheel that lags behind a long jump would take too
+ * long. */
 static void catch_up(struct model *m, unsigned wheel) {
     struct op op = {.kind = OP_DRAIN, .wheel = wheel, .count = TW_UNBOUNDED};
     op.tick = m->oracle.wheels[wheel].now;

@@ -1,4 +1,4 @@
-/* Labels: what the timers of each kind have done, of whatever sort they are. */
+/* Labels: the counts for each label, over nodes, works, handles and keys. */
 #include "support/runtime_test.h"
 
 #include <tickwheel/keyed.h>
@@ -42,7 +42,7 @@ TEST(every_fire_and_cancel_of_a_node_counts_for_its_label) {
     }
     tw_runtime_after(rt, &node, TW_SECOND);
     tw_runtime_cancel(rt, &node);
-    tw_runtime_cancel(rt, &node); /* prevents no_callback */
+    tw_runtime_cancel(rt, &node); /* prevents nothing */
     assert_int_equal(counts_of("idle").fires, 3);
     assert_int_equal(counts_of("idle").cancels, 1);
     assert_int_equal(counts_of(NULL).fires, 0);
@@ -165,7 +165,7 @@ TEST(labels_beyond_what_a_runtime_tells_apart_are_counted_together) {
         tw_runtime_after(rt, &node, TW_SECOND);
         tw_runtime_advance(rt, TW_SECOND);
     }
-    /* One more label is that of the handles. */
+    /* The set of handles has the last label. */
     assert_int_equal(tw_runtime_labels(rt, NULL, 0), TW_LABELS);
     assert_int_equal(counts_of("kind 60").fires, 1);
     assert_int_equal(counts_of("(other labels)").fires, 39);

@@ -1,7 +1,7 @@
 #!/bin/sh
 # include_rules.sh ROOT: who may include whom. Prints each include that breaks a rule.
 #
-#   src/base      its own files, and the system's headers; the files that the core uses, only their own room
+#   src/base      its own files, and the system's headers; the two files that the core uses, nothing
 #   src/core      its own files, base/numbers.hpp and base/thread_safety.hpp, tw.h and port.h, and headers of a
 #                 freestanding C++
 #   src/ports     their own folder, src/base, port.h and the system's headers; on Linux the hooks of src/check
@@ -15,7 +15,7 @@
 #   calendar      its own files, calendar.h, driver.h, and standard and system's headers
 #   tools         public headers, src/base, src/observe, and the headers of C++
 #   drivers       their own folder, src/base, src/ports/linux, port.h, driver.h and the system's headers
-# boards ports: port.h, public headers of their board or kernel, the kernel's and the system's headers
+#   boards        ports: port.h, public headers of their board or kernel, the kernel's and the system's headers
 #                 clocks: public headers of their board, <stdint.h> and <stdbool.h>
 #                 adapters to kernels: public headers of their kernel, and <stdbool.h>
 #   include, calendar/include, durable/include, boards/include

@@ -2,8 +2,7 @@
 # names.sh ROOT: a room of src has one namespace, and a file's name tells where the file is. Prints each file
 # that breaks one of these rules:
 #
-# - a file in src/ROOM opens tickwheel::ROOM, or a namespace inside; a file in drivers opens
-# tickwheel::drivers
+#   - a file in src/ROOM opens tickwheel::ROOM, or a namespace inside; a file in drivers, tickwheel::drivers
 #   - no two files of the libraries and tools have one name
 set -u
 root=$1

@@ -3,7 +3,7 @@
  *
  * Claims
  *   - After cancel_wait has returned, while no thread arms the node again, no callback of the node runs
- *     or begins on another thread. After shutdown this holds even if other threads try to arm it.
+ *     or begins on another thread. After retire this holds even if other threads try to arm it.
  *   - So the node may be freed: the library does not access a freed node, whether a waiter or the node's
  *     own callback frees it.
  *   - No waiter sleeps forever; a call inside a callback does not wait.
@@ -30,8 +30,8 @@ byte returned;       /* src/core/wheel_state.hpp: "std::uint32_t returned;" */
 byte waiters;       /* src/core/wheel_state.hpp: "std::uint32_t waiters;" */
 
 bool for_good; /* target is retired, and its callback arms it again; else it is cancelled */
-byte users; /* those that have not ended target yet */
-bool is_ended; /* one of them has ended it; it may not begin to run any more */
+byte users; /* threads and callbacks that have yet to end target */
+bool is_ended; /* a user has ended target, whose callback may not begin any more */
 bool freed;
 byte in_callback = NONE;
 
@@ -175,7 +175,7 @@ inline callback_of_target() {
     fi
 }
 
-/* It counts as one more user, if target still exists. */
+/* The callback counts as one more user, if target still exists. */
 inline callback_of_neighbour() {
     if
     :: skip

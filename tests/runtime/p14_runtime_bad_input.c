@@ -9,7 +9,7 @@
 
 #include <limits.h>
 
-static struct tw_runtime *rt, *other; /* the other one has two timelines */
+static struct tw_runtime *rt, *other; /* `other` has two timelines */
 static struct tw_node idle, pending, periodic, away, shut;
 static struct tw_node raw; /* all zeroes */
 static int64_t now;
@@ -68,7 +68,7 @@ static void copy(struct everything *to) {
         assert_true(strcmp(tw_explain(result), "unknown error") != 0); \
     } while (0)
 
-/* The same for some of the calls on a node. */
+/* As REFUSED, for the calls on a node from `first` to before `end`. */
 static void assert_refused(unsigned first, unsigned end, struct tw_runtime *by, struct tw_node *node,
                            int error) {
     for (unsigned i = first; i < end; ++i) {
@@ -152,7 +152,7 @@ TEST(p14_times_and_schedules_out_of_range) {
     REFUSED(tw_runtime_leap(rt, -1), -EINVAL);
     REFUSED(tw_runtime_advance(rt, INT64_MAX), -ERANGE);
     REFUSED(tw_runtime_leap(rt, INT64_MAX), -ERANGE);
-    REFUSED(tw_runtime_set_wall(rt, -1), -EOPNOTSUPP); /* it has no wall clock */
+    REFUSED(tw_runtime_set_wall(rt, -1), -EOPNOTSUPP); /* `rt` has no wall clock */
 }
 
 TEST(p14_nodes_that_are_elsewhere_idle_or_shut_down) {
@@ -269,8 +269,8 @@ TEST(p14_refusals_of_timers_and_workers_name_the_argument) {
     EXPLAINED(tw_workers_free(NULL), "no error");
 }
 
-/* Calls that succeed leave it alone. An error that is not the last refusal is explained as what the number
- * means. */
+/* Calls that succeed leave the explanation alone. For an error other than that of the last refusal,
+ * tw_explain says what the number means in general. */
 TEST(p14_explanations_are_of_the_last_refusal_alone) {
     assert_int_equal(tw_runtime_after(rt, &idle, -1), -EINVAL);
     assert_int_equal(tw_runtime_cancel(rt, &pending), 1);

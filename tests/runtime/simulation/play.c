@@ -2,7 +2,7 @@
  * everything that happens.
  *     simulation                           a few fixed seeds
  *     simulation --seed S --steps N        one run; --talk prints each operation
- * With TW_NIGHTLY=1 in the environment: ten times more, from random seeds. */
+ * With TW_NIGHTLY=1 in the environment: ten times as many steps, from random seeds. */
 #include "world.h"
 
 #include <inttypes.h>
@@ -206,7 +206,7 @@ static int64_t within_time(const struct world *w, int64_t by) {
     return by < scope.longest ? by : scope.longest;
 }
 
-/* Handles that are due in the stretch of time that comes next, mostly. */
+/* Starts handles, most of which are due within `by`. */
 static void start_handles(struct world *w, int64_t by) {
     for (int64_t left = draw_any(w, MOST_HANDLES, 6); left > 0; --left) {
         struct tw_when when = {.absolute = one_in(w, 2)};

@@ -126,8 +126,8 @@ void world_check(struct world *w) {
                 "something is due outside callbacks");
 }
 
-/* P12: follows the runtime if it has noticed that the wall clock was set back. `must`: it has
- * read the clock, so it must have noticed. */
+/* P12: lets the reference follow if the runtime has noticed that the wall clock was set back. `must`: the
+ * runtime has read the clock, so it must have noticed. */
 static void follow_wall(struct world *w, bool must) {
     if (!w->ref.has_wall)
         return;
@@ -245,7 +245,7 @@ void world_start_handle(struct world *w, const struct tw_when *when) {
     ++w->handles_pending;
 }
 
-/* P4: none is lost. */
+/* P4: no timer is lost. */
 static void check_nothing_left(struct world *w) {
     for (unsigned i = 0; i < w->ref.count; ++i)
         require(w, !reference_is_due(&w->ref, timer_of(w, i)), "P4: timer %u did not fire", i);

@@ -1,4 +1,4 @@
-/* Labels: the counts for each label, over nodes, works, handles and keys. */
+/* Labels: the counts for each label, over nodes, work items, handles and keys. */
 #include "support/runtime_test.h"
 
 #include <tickwheel/keyed.h>

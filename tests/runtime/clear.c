@@ -1,5 +1,5 @@
 /* tw_runtime_cancel_all passes each node to the caller's function once, in order; timers of handles and keys
- * stay. Clears by several threads: cancel_against_fire.c. Clears of works: workers/clearing.c. */
+ * stay. Clears by several threads: cancel_against_fire.c. Clears of work items: workers/clearing.c. */
 #include "support/runtime_test.h"
 #include "support/timer_remaining.h"
 

@@ -1,6 +1,6 @@
 /* P5 in nanoseconds, for periods that are no multiple of the tick. The n-th deadline is start
  * + n * period, and each is rounded up to a tick separately. So no fire is early or more than
- * a tick late, and there is no drift, for works, handles and keys. Nodes, fires that were missed, and a
+ * a tick late, and there is no drift, for work items, handles and keys. Nodes, fires that were missed, and a
  * wall clock that is set: simulation/. */
 #include "support/runtime_test.h"
 
@@ -78,7 +78,7 @@ TEST(p5_a_period_that_begins_at_once_counts_from_the_call) {
     }
 }
 
-/* --- handles, keys and works ----------------------------------------------------------------- */
+/* --- handles, keys and work items ------------------------------------------------------------ */
 
 enum { RUNS = 500 };
 

@@ -73,7 +73,7 @@ static void look(UNUSED struct tw_node *node, void *arg) {
     struct seen *const seen = arg;
     sigset_t mask;
     pthread_sigmask(SIG_SETMASK, NULL, &mask);
-    /* not SIGRTMAX and the one before it, which qemu-user lacks */
+    /* not SIGRTMAX and SIGRTMAX - 1, which qemu-user lacks */
     seen->all_blocked = sigismember(&mask, SIGTERM) == 1 && sigismember(&mask, SIGPROF) == 1 &&
                         sigismember(&mask, SIGRTMAX - 2) == 1;
     pthread_getname_np(pthread_self(), seen->name, sizeof seen->name);
@@ -152,7 +152,7 @@ TEST(the_largest_pool_is_made_and_works) {
 
 static atomic_int made;
 
-/* Callbacks may make pools and jobs. */
+/* Callbacks may make pools and work items. */
 static void make_more(UNUSED struct tw_node *node, void *job_of_it) {
     struct tw_work *const another = job_of_it;
     struct tw_workers *more = NULL;

@@ -1,5 +1,5 @@
-/* Cancelling a job prevents its waiting fires and waits for its run; then the job belongs to
- * its owner again. */
+/* Cancelling a work item prevents its waiting fires and waits for its run; then the owner may do anything
+ * with it. */
 #include "support/child.h"
 #include "workers_test.h"
 
@@ -39,7 +39,7 @@ TEST(cancelling_prevents_what_waits_and_says_so) {
     }
 }
 
-/* The job is pending on its runtime, and a fire of it waits in that runtime's pool. */
+/* The work item is pending on its runtime, and a fire of it waits in that runtime's pool. */
 TEST(a_job_is_cancelled_by_its_own_runtime_alone) {
     struct tw_runtime *other = new_runtime(by_hand);
     new_pool(other, (struct tw_workers_options){.threads = 1});
@@ -61,7 +61,7 @@ TEST(cancelling_prevents_what_waits_for_a_run_of_the_same_job) {
     hold_a_worker(&held, &gate);
     fire(&held);
     assert_int_equal(tw_runtime_cancel(rt, &held.node), 1);
-    assert_int_equal(tw_runtime_cancel(rt, &held.node), 0); /* it is running */
+    assert_int_equal(tw_runtime_cancel(rt, &held.node), 0); /* nothing to prevent: `held` is running */
     end();
     assert_int_equal(gate.passed, 1);
 }
@@ -136,7 +136,8 @@ TEST(a_job_that_was_shut_down_fires_no_more) {
 
 /* --- from inside ---------------------------------------------------------------------- */
 
-/* Pending and waiting at the call: two fires are prevented, and it waits for none. */
+/* At the call, the work item is pending and a fire of it waits. The call prevents both fires, and does not
+ * wait. */
 static void cancel_oneself(struct tw_node *node, void *arg) {
     pass(arg);
     if (tw_runtime_cancel_wait(rt, node) != 1 || tw_runtime_retire(rt, node) != 0)
@@ -191,7 +192,7 @@ TEST(a_job_may_be_freed_in_its_own_callback) {
     assert_ok(tw_runtime_free(rt));
 }
 
-/* --- the owner frees it ------------------------------------------------------------------ */
+/* --- the owner frees the work item ------------------------------------------------------- */
 
 static void touch(UNUSED struct tw_node *node, void *arg) {
     for (int i = 0; i < 50; ++i)
@@ -242,7 +243,7 @@ TEST(a_job_may_be_freed_once_cancel_wait_or_shutdown_has_returned) {
     }
 }
 
-/* A callback frees its job and makes another one, often at the same address. */
+/* A callback frees its work item and makes another one, often at the same address. */
 static struct owned *replaced;
 
 static void replace_oneself(UNUSED struct tw_node *node, UNUSED void *arg) {

@@ -1,4 +1,5 @@
-/* tw_runtime_cancel_all takes back the jobs whose fires wait for a worker. Of nodes: runtime/clear.c. */
+/* tw_runtime_cancel_all takes back the work items whose fires wait for a worker. Clears of nodes:
+ * runtime/clear.c. */
 #include "workers_test.h"
 
 #include <tickwheel/timers.h>
@@ -53,7 +54,7 @@ TEST(a_clear_takes_back_the_jobs_of_all_pools_and_leaves_handles_alone) {
     pool = second;
     hold_a_worker(&of_second, &gate);
     pool = first;
-    fire(&held); /* its own run keeps it waiting for a worker */
+    fire(&held); /* the work item's own run keeps this fire waiting */
     fire(&of_second);
     init_job(&often, pool, count, NULL);
     assert_ok(tw_runtime_every(rt, &often.node, TW_MILLISECOND, TW_BURST));
@@ -65,7 +66,7 @@ TEST(a_clear_takes_back_the_jobs_of_all_pools_and_leaves_handles_alone) {
     }
     assert_ok(tw_runtime_advance(rt, 3 * TW_MILLISECOND));
     assert_ok(tw_runtime_cancel_all(rt, note, NULL));
-    assert_int_equal(times_told, JOBS + 3); /* `often` once, although it waits and is pending */
+    assert_int_equal(times_told, JOBS + 3); /* `often` once, although a fire of it waits and it is pending */
     for (unsigned i = 0; i < JOBS; ++i)
         assert_int_equal(tw_runtime_cancel(rt, &jobs[i].node), 0);
     atomic_store(&gate.open, true);

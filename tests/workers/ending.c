@@ -1,4 +1,4 @@
-/* Ends: of the queue when the runtime stops, of a pool, and of the runtime from inside a run. */
+/* The end of the queue when the runtime stops, of a pool, and of the runtime from inside a run. */
 #include "support/counted_closes.h"
 #include "workers_test.h"
 
@@ -15,13 +15,13 @@ static void make(struct tw_runtime_options options, struct tw_workers_options of
         init_job(&jobs[i], pool, count, NULL);
 }
 
-/* One run that holds the worker, and a queue behind it. */
+/* Begins with a run that holds the worker, and fires that wait in the queue. */
 static void begin(enum tw_at_stop at_stop) {
     make(by_hand, (struct tw_workers_options){.threads = 1, .at_stop = at_stop});
     hold_a_worker(&held, &gate);
     for (unsigned i = 0; i < COUNT_OF(jobs); ++i)
         fire(&jobs[i]);
-    fire(&held); /* its own run keeps it from being ready */
+    fire(&held); /* the work item's own run keeps this fire from being ready */
 }
 
 static atomic_bool returned;
@@ -89,7 +89,7 @@ TEST(freeing_pool_or_runtime_ends_the_queue_by_the_same_rule) {
         }
 }
 
-/* Its worker runs nothing else, so only a discard empties the queue. */
+/* The worker of this callback runs nothing else, so only a discard empties the queue. */
 static void pass_and_wait_for_discard(UNUSED struct tw_node *node, void *arg) {
     pass(arg);
     while (stats_of(pool).waiting != 0)
@@ -188,7 +188,7 @@ static void count_handle(const struct tw_event *event, void *arg) {
     fires->overruns += event->overruns;
 }
 
-/* Called for a discarded fire, and so while no callback runs. */
+/* The library calls this for a discarded fire, while no callback runs. */
 static void count_drop(void *arg) {
     ++((struct handle_fires *)arg)->drops;
     if (tw_runtime_due(rt) != TW_NO_DEADLINE || tw_runtime_overruns(rt) != 0)
@@ -200,7 +200,7 @@ static void advance_by_each_ms(int periods) {
         assert_ok(tw_runtime_advance(rt, TW_MILLISECOND));
 }
 
-/* Fires after the stop are not discarded with the others, and do not join them. */
+/* The stop discards the waiting fires; fires after the stop wait, and do not join the discarded ones. */
 static void stop_from_a_run(enum tw_missed missed, unsigned discards, int fires, uint64_t overruns) {
     make(by_hand, (struct tw_workers_options){.threads = 1, .at_stop = TW_STOP_DISCARD});
     hold_a_worker(&held, &gate);
@@ -269,7 +269,7 @@ static void free_from_inside(const char *driver, unsigned threads) {
     wait_for(tw_runtime_count(rt) == 0);
     atomic_store(&gate.open, true);
     wait_for(closed == 1);
-    assert_int_equal(others, COUNT_OF(jobs)); /* drained first, if necessary by the thread that frees */
+    assert_int_equal(others, COUNT_OF(jobs)); /* drained first, if necessary by the freeing thread */
 }
 
 TEST(a_run_may_free_the_runtime) {
@@ -277,7 +277,7 @@ TEST(a_run_may_free_the_runtime) {
         for (unsigned threads = 1; threads <= 3; threads += 2)
             free_from_inside(thread_drivers[d], threads);
     make(with_counted_closes("manual"),
-         (struct tw_workers_options){.threads = 1}); /* which no thread drives */
+         (struct tw_workers_options){.threads = 1}); /* no thread drives this runtime */
     init_job(&held, pool, free_runtime, &gate);
     atomic_store(&gate.open, true);
     fire(&held);
@@ -285,7 +285,7 @@ TEST(a_run_may_free_the_runtime) {
     assert_int_equal(faults, 0);
 }
 
-/* Stops a timer while a callback frees the runtime. */
+/* A thread cancels a timer while a callback frees the runtime. */
 static struct tw_timers *set;
 static tw_handle far;
 static atomic_int answer;
@@ -308,13 +308,13 @@ TEST(a_run_that_goes_on_while_the_runtime_is_freed_still_has_its_timers) {
     wait_for(atomic_load(&gate.inside) == 1);
     assert_ok(tw_runtime_after(rt, &frees, 0));
     wait_for(atomic_load(&opened.passed) == 1);
-    pause_ms(20); /* time in which the timers would end if that did not wait for the run */
+    pause_ms(20); /* time in which the timers would end if free did not wait for the run */
     atomic_store(&gate.open, true);
     wait_for(closed == 1);
     assert_int_equal(answer, 1);
 }
 
-/* The advance in progress then frees it. */
+/* tw_runtime_free in a run leaves the runtime to the advance in progress, which frees it. */
 static atomic_bool in_callback, go_on;
 
 static void hold_the_advance(UNUSED struct tw_node *node, UNUSED void *arg) {
@@ -354,7 +354,7 @@ TEST(a_run_may_free_a_runtime_that_another_thread_advances) {
     assert_int_equal(faults, 0);
 }
 
-/* Runs inline on the runtime's thread: as from any callback. */
+/* Inline on the runtime's thread, a run may free the runtime like any callback. */
 TEST(an_inline_run_may_free_the_runtime) {
     static struct tw_work second, third;
     make(with_counted_closes("sleep"), (struct tw_workers_options){.threads = 1, .queue = 1});

@@ -5,7 +5,7 @@
 
 static struct tw_work held, jobs[10];
 
-/* A worker runs `held`; another fire of it waits, and so do fires of all the other jobs. */
+/* A worker runs `held`; another fire of it waits, and so do fires of all the other work items. */
 static void begin(void) {
     shut(&gate);
     atomic_store(&runs, 0);
@@ -40,7 +40,7 @@ static void everything_is_refused(void) {
     expect(tw_runtime_cancel(rt, &jobs[0].node) == -ECHILD);
 }
 
-/* The jobs can be used without initialising them again. */
+/* The work items can be used without initialising them again. */
 static void pool_works_again(void) {
     struct tw_worker_stats stats;
     expect(tw_runtime_after_fork(rt) == 0);
@@ -95,8 +95,8 @@ static void fork_in_run(UNUSED struct tw_node *node, void *arg) {
     atomic_fetch_add(&runs, 1);
 }
 
-/* In place of a worker: the only one is held. A job that would not end waits behind it, and must not run in
- * the child. On a worker: free_or_fork_anywhere.c. */
+/* Forks in an inline run, because the only worker is held. A work item that would not end waits behind, and
+ * must not run in the child. Forks on a worker: free_or_fork_anywhere.c. */
 static void fork_in_place(int does) {
     struct tw_work forks;
     shut(&gate);

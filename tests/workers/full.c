@@ -55,7 +55,7 @@ TEST(reject_leaves_fires_out_and_counts_them) {
     end();
 }
 
-/* Also right after the pool was made, when its threads may not have started yet. */
+/* Also right after tw_workers_new, when the threads may not have started yet. */
 TEST(fires_for_which_a_worker_is_idle_do_not_count_as_waiting) {
     for (int round = 0; round < 50; ++round) {
         struct tw_work more[5];
@@ -78,7 +78,7 @@ TEST(fires_for_which_a_worker_is_idle_do_not_count_as_waiting) {
     }
 }
 
-/* Fires that wait for the run of their own job fill the queue, but no worker. */
+/* Fires that wait for the run of their own work item fill the queue but keep no worker busy. */
 TEST(reject_takes_a_fire_that_an_idle_worker_can_run_though_the_queue_is_full) {
     struct tw_work concurrent;
     begin(by_hand, (struct tw_workers_options){.threads = 3, .queue = 1, .when_full = TW_FULL_REJECT},
@@ -137,7 +137,7 @@ TEST(inline_runs_what_has_waited_longest_on_the_runtimes_thread) {
     end();
 }
 
-/* The first run is inline, and lasts until the worker is idle. The second fire is left to the worker. */
+/* The first run is inline, and lasts until the worker is idle. The second fire goes to the worker. */
 static void free_the_worker(struct tw_node *node, void *arg) {
     atomic_store(&gate.open, true);
     wait_for(stats_of(pool).running == 1);
@@ -153,11 +153,12 @@ TEST(an_idle_worker_takes_the_fire_that_an_inline_run_leaves) {
     assert_ok(tw_workers_wait(pool));
     assert_int_equal(runs, 2);
     assert_int_equal(inline_runs, 1);
-    assert_ok(tw_runtime_cancel_all(rt, NULL, NULL)); /* nothing of the run is left for it to find */
+    assert_ok(tw_runtime_cancel_all(rt, NULL, NULL)); /* the clear finds nothing of the inline run */
     end();
 }
 
-/* The firing thread asks no more whether the queue has room: it would end its turn after each timer. */
+/* After an inline run the firing thread must not check the queue for room any more: the turn would end after
+ * each timer. */
 TEST(after_an_inline_run_one_turn_fires_all_that_is_due) {
     struct tw_timers *set = NULL;
     struct tw_stats observed;
@@ -212,7 +213,8 @@ TEST(cancel_wait_on_another_thread_waits_for_an_inline_run) {
     end();
 }
 
-/* All waiting fires belong to the job that is running. Another run ends meanwhile, which makes no room. */
+/* All waiting fires belong to the work item that is running. Another run ends meanwhile, which makes no
+ * room. */
 TEST(inline_waits_when_there_is_nothing_that_it_may_run) {
     pthread_t thread;
     struct gate of_other = {0};
@@ -309,7 +311,7 @@ static void stop_while_full(enum tw_when_full when_full, struct tw_work *late) {
     assert_int_equal(stats_of(pool).waiting, 3);
     atomic_store(&stop_now, true);
     wait_for(atomic_load(&stopped));
-    assert_ok(tw_runtime_after(rt, &late->node, 0)); /* finds no room until the others have */
+    assert_ok(tw_runtime_after(rt, &late->node, 0)); /* finds no room while the other fires wait */
     assert_int_equal(tw_runtime_start(rt), 0);       /* joins the thread that was blocked */
     wait_for(stats_of(pool).blocked == 2);           /* the new thread blocks in the same way */
     assert_int_equal(stats_of(pool).waiting, 3);

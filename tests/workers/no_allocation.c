@@ -1,4 +1,4 @@
-/* P10: making a pool allocates everything it needs; jobs and runs allocate nothing. */
+/* P10: tw_workers_new allocates everything that the pool needs; work items and runs allocate nothing. */
 #include "support/counted_heap.h"
 #include "workers_test.h"
 
@@ -27,7 +27,7 @@ TEST(p10_workers_stay_off_the_heap) {
     for (enum tw_when_full full = TW_FULL_INLINE; full <= TW_FULL_BLOCK; ++full) {
         rt = started_runtime((struct tw_runtime_options){0});
         pool = new_pool(rt, (struct tw_workers_options){.threads = 2, .queue = 100, .when_full = full});
-        use_every_call(); /* by now the system has allocated what threads need */
+        use_every_call(); /* from here on, libc has allocated what threads need */
         const unsigned before = allocations;
         use_every_call();
         assert_int_equal(allocations, before);

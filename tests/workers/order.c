@@ -1,11 +1,11 @@
-/* Runs begin in the order of their fires, and runs of one job never overlap. */
+/* Runs begin in the order of their fires, and runs of one work item never overlap. */
 #include "workers_test.h"
 
 #include "support/environment.h"
 
 #include <tickwheel/observe.h>
 
-/* numbers of the jobs in the order they ran; runs never overlap */
+/* the numbers of the work items in the order of their runs; runs never overlap */
 static int ran[8192];
 
 static void note(UNUSED struct tw_node *node, void *arg) {
@@ -36,7 +36,7 @@ static void note_and_wait(struct tw_node *node, void *arg) {
     pass(&at->gate);
 }
 
-/* A fire from during the job's run is older than a fire after it. */
+/* A fire that came during the work item's run goes before a fire that came after that run. */
 TEST(a_fire_that_waited_for_its_own_job_is_not_overtaken) {
     struct noted_gate at = {.number = 7};
     struct tw_work busy, other;
@@ -81,7 +81,7 @@ enum { JOBS = 40, STEPS = 1500 };
 
 static int expected[STEPS], fires;
 
-/* Removes all fires of a job from the list. Returns true if there were any. */
+/* Removes all fires of a work item from the list. Returns true if there were any. */
 static bool forget(int job) {
     int kept = 0;
     for (int i = 0; i < fires; ++i)
@@ -105,8 +105,8 @@ static void fire_and_cancel_at_random(struct tw_work *jobs, uint64_t *random) {
     }
 }
 
-/* With one worker, every run begins when the one before it has ended. Some jobs are
- * concurrent, which makes no difference here. */
+/* With one worker, every run begins when the previous one has ended. Some work items are concurrent, which
+ * makes no difference here. */
 TEST(runs_begin_in_the_order_of_the_fires_also_when_some_are_cancelled) {
     struct tw_work held, jobs[JOBS];
     uint64_t random = 20;
@@ -227,7 +227,7 @@ static void note_lateness(UNUSED struct tw_node *node, void *arg) {
 /* Lets ten periods pass while the first run continues, then runs everything that waits. */
 static void be_late(struct late_job *late, unsigned flags, enum tw_missed missed) {
     assert_ok(tw_work_init(&late->job, pool, note_lateness, late, flags));
-    assert_ok(tw_runtime_label(rt, &late->job.node, "late")); /* which makes no difference */
+    assert_ok(tw_runtime_label(rt, &late->job.node, "late")); /* a label makes no difference */
     assert_ok(tw_runtime_every(rt, &late->job.node, TW_MILLISECOND, missed));
     for (int i = 0; i < PERIODS; ++i) {
         assert_ok(tw_runtime_advance(rt, TW_MILLISECOND));
@@ -235,7 +235,7 @@ static void be_late(struct late_job *late, unsigned flags, enum tw_missed missed
     }
 }
 
-/* So a job that is slower than its period does not fill the queue. */
+/* So a work item that is slower than its period does not fill the queue. */
 TEST(periodic_fires_that_skip_or_delay_join_the_one_that_waits) {
     for (unsigned flags = 0; flags <= TW_CONCURRENT; flags += TW_CONCURRENT)
         for (int missed = TW_COALESCE; missed <= TW_DELAY; ++missed) {

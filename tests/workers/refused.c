@@ -17,7 +17,8 @@ static bool runs_a_job(struct tw_runtime *rt, struct tw_workers *pool) {
            tw_runtime_advance(rt, 0) == 0 && tw_workers_wait(pool) == 0 && atomic_load(&runs) == before + 1;
 }
 
-/* clang links AddressSanitizer with the program, and there each new thread looks at its attributes first. */
+/* clang links AddressSanitizer into the program, where each new thread then first reads its attributes by one
+ * of these calls. */
 #if SANITIZED && defined(__clang__)
 #define CALLS_OF_THE_LIBRARY (EVERY_CALL & ~(ONLY(CALL_FUTEX_WAIT) | ONLY(CALL_ATTR_INIT)))
 #else
@@ -65,7 +66,7 @@ static int fail_each_thread_after_fork(struct tw_runtime *rt, struct tw_workers 
     inject_nothing();
     if (THREADS_AFTER_FORK && tw_runtime_after_fork(rt) != 0)
         return 2;
-    wait_until_others_sleep(); /* where a thread that was to end would have done so */
+    wait_until_others_sleep(); /* by then, threads that had to end have ended */
     if (THREADS_AFTER_FORK && !runs_a_job(rt, pool))
         return 2;
     return tw_runtime_free(rt) == 0 ? 0 : 3;

@@ -45,7 +45,7 @@ static void wait_for(sem_t *event) {
         ;
 }
 
-/* --- nodes, and works on workers ----------------------------------------------------------- */
+/* --- nodes, and work items on workers ------------------------------------------------------ */
 
 struct session {
     struct tw_work job; /* its node first */

@@ -1,4 +1,4 @@
-// timers.h with intrusive nodes on the same runtime.
+// handle.h with intrusive nodes on the same runtime.
 #include "timers.h"
 
 namespace {

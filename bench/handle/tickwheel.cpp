@@ -1,4 +1,4 @@
-// timers.h with this library's handles.
+// handle.h with this library's timers by handle.
 #include <tickwheel/timers.h>
 
 #include "timers.h"

@@ -32,8 +32,8 @@ class qt_attachment : public QSocketNotifier {
   public:
     using on_failed = std::function<void(int error)>;
 
-    // Has the thread's event loop dispatch the runtime. failed(error), with a negative errno, is called if it
-    // cannot any more, and nothing is watched from then on: detach, and find out why. Throws
+    // Makes the thread's event loop dispatch the runtime. If the loop cannot do so any more, it calls
+    // failed(error), with a negative errno, and stops watching: detach, and find out why. Throws
     // std::system_error with the error of tw_runtime_fd, or EINVAL if `failed` is empty.
     qt_attachment(tw_runtime *rt, on_failed failed, QObject *parent = nullptr)
         : QSocketNotifier(descriptor_of(rt, failed), Read, parent), rt_(rt), failed_(std::move(failed)) {}
@@ -61,8 +61,8 @@ class qt_attachment : public QSocketNotifier {
         return fd;
     }
 
-    // Meanwhile the descriptor stays readable, so it is not watched: an event loop inside a callback would
-    // not sleep.
+    // The descriptor stays readable during the dispatch, so this stops watching it: an event loop inside a
+    // callback would not sleep.
     void dispatch() {
         setEnabled(false);
         const int error = tw_runtime_dispatch(rt_);

@@ -177,7 +177,7 @@ TEST_IF(!TW_SMALL, p8_a_leap_over_empty_time_costs_nothing) {
 /* --- the exact tick of the next timer -------------------------------------------------------- */
 
 /* A loop that expects progress at each wake-up. */
-TEST(p9_first_due_never_wakes_a_loop_for_nothing) {
+TEST(p9_first_never_wakes_a_loop_for_nothing) {
     uint64_t seed = 3;
     open_crowd(3000);
     for (size_t i = 0; i < crowd_size; ++i)

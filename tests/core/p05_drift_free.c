@@ -127,7 +127,7 @@ TEST(p5_overruns_of_far_grids_are_exact) {
     assert_fired(1, missed, 1 + (missed + 1) * 3);
 }
 
-TEST(p5_overruns_are_zero_outside_a_callback_and_for_a_oneshot) {
+TEST(p5_overruns_are_zero_outside_a_callback_and_for_a_one_shot) {
     every(10, 10, TW_COALESCE, 0);
     advance(100);
     assert_int_equal(overruns, 9);

@@ -288,7 +288,7 @@ TEST_IF(NODES_NAME_WHEELS, p14_a_node_on_another_wheel_is_refused) {
     ANSWERS(tw_expiry(&wheel, &away), TW_NEVER);
 }
 
-TEST(p14_a_node_that_was_shut_down_is_refused) {
+TEST(p14_a_retired_node_is_refused) {
     REFUSED(tw_arm_after(&wheel, &dead, 5), EPERM);
     REFUSED(tw_arm_at(&wheel, &dead, 500), EPERM);
     if (!TW_SMALL)

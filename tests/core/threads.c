@@ -133,7 +133,7 @@ TEST(p7_a_second_advance_is_refused_while_a_callback_runs) {
     assert_int_equal(tw_update(&wheel), 0);
 }
 
-TEST(p6_cancel_from_another_thread_is_0_for_the_oneshot_that_runs) {
+TEST(p6_cancel_from_another_thread_is_0_for_the_one_shot_that_runs) {
     enter_callback(0);
     assert_int_equal(tw_cancel(&wheel, &blocker), 0);
     leave_callback();
@@ -154,7 +154,7 @@ TEST(p6_cancel_from_another_thread_is_1_for_a_node_that_is_due_and_it_is_not_cal
     assert_int_equal(neighbour_calls, 0);
 }
 
-TEST(p6_shutdown_from_another_thread_is_final_while_the_callback_runs) {
+TEST(p6_retire_from_another_thread_is_final_while_the_callback_runs) {
     enter_callback(5);
     assert_int_equal(tw_retire(&wheel, &blocker), 1);
     assert_int_equal(tw_arm_at(&wheel, &blocker, 50), -EPERM);

@@ -129,7 +129,7 @@ TEST(a_limited_grid_counts_the_fires_that_are_left) {
     assert_true(missed == std::vector<tick>({1, 0}));
 }
 
-TEST(a_grid_that_is_moved_or_postponed_begins_anew_at_a_whole_tick) {  // 4, 7.1, 10.2
+TEST(a_grid_that_is_moved_or_postponed_begins_again_at_a_whole_tick) {  // 4, 7.1, 10.2
     for (int (*const change)(tw *, tw_node *, tw_tick) : {tw_move, tw_postpone}) {
         fresh(nullptr);
         arm({3, 5, 10, 31, TW_BURST, 0});

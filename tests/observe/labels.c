@@ -120,7 +120,7 @@ TEST(a_stop_that_prevents_no_fire_does_not_count_as_a_cancel) {
     assert_int_equal(counts_of("of the handles").cancels, 0);
 }
 
-TEST(a_job_counts_once_and_its_run_is_timed_on_the_worker) {
+TEST(a_work_item_counts_once_and_its_run_is_timed_on_the_worker) {
     struct tw_workers *workers;
     struct tw_work job;
     assert_ok(tw_workers_new(&workers, rt, NULL));

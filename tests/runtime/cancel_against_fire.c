@@ -62,10 +62,10 @@ static void bury(struct worker *self, struct timer *timer) {
     free(timer);
 }
 
-static void replace(struct worker *self, unsigned i, int shut_down) {
+static void replace(struct worker *self, unsigned i, int retires) {
     struct timer *timer = self->timers[i];
-    const int prevented = shut_down ? tw_runtime_retire(self->rt, &timer->node)
-                                    : tw_runtime_cancel_wait(self->rt, &timer->node);
+    const int prevented =
+        retires ? tw_runtime_retire(self->rt, &timer->node) : tw_runtime_cancel_wait(self->rt, &timer->node);
     self->prevented += prevented == 1;
     self->broken += prevented < 0;
     bury(self, timer);

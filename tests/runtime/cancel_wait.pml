@@ -21,7 +21,7 @@
 #define neighbour 1
 #define NONE 2
 
-mtype = { IDLE, PENDING, SHUT };
+mtype = { IDLE, PENDING, RETIRED };
 mtype state[2] = PENDING;
 bool is_periodic; /* target */
 
@@ -46,8 +46,8 @@ inline arm(node) {
     d_step {                            /* src/core/api.hpp: "if (const int error = check_armable(*node); error != 0)" */
         touch(node);
         if
-#ifndef BREAK_ARMS_WHAT_IS_SHUT
-        :: state[node] == SHUT
+#ifndef BREAK_ARMS_WHAT_IS_RETIRED
+        :: state[node] == RETIRED
 #endif
         :: else -> state[node] = PENDING
         fi
@@ -58,7 +58,7 @@ inline take_off(node) {
     d_step {                            /* src/runtime/nodes.cpp: "how(&timeline_of(rt, node).wheel, node)" */
         touch(node);
         if
-        :: for_good -> state[node] = SHUT        /* src/core/change.hpp: "node.state = TW_RETIRED;" */
+        :: for_good -> state[node] = RETIRED        /* src/core/change.hpp: "node.state = TW_RETIRED;" */
         :: !for_good && state[node] == PENDING ->
             state[node] = IDLE          /* src/core/wheel.hpp: "node.state = TW_IDLE;" */
         :: else

@@ -144,7 +144,7 @@ TEST(checks_name_a_node_that_is_initialised_again_on_a_runtime) {
                  "its label is \"idle timeout\"", "found in the call from init_again");
 }
 
-TEST(checks_name_a_pending_job_that_is_initialised_again) {
+TEST(checks_name_a_pending_work_item_that_is_initialised_again) {
     if (!THREADS_AFTER_FORK)
         skip();
     assert_stops(job_init_while_pending, "it was initialised again while it was pending");

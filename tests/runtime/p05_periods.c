@@ -134,7 +134,7 @@ static void keep_to_grid(int64_t tick, const int64_t periods[3], enum tw_missed 
     tw_runtime_free(rt);
 }
 
-TEST(p5_handles_keys_and_jobs_keep_to_it) {
+TEST(p5_handles_keys_and_work_items_keep_to_it) {
     for (unsigned i = 0; i < COUNT_OF(odd); ++i)
         for (int missed = TW_BURST; missed <= TW_DELAY; ++missed)
             keep_to_grid(odd[i].tick, odd[i].periods, (enum tw_missed)missed);

@@ -72,10 +72,10 @@ static void waits_for_the_callback(end_function *end, int64_t period_ns) {
     }
 }
 
-TEST(p6_cancel_wait_waits_for_a_oneshot) { waits_for_the_callback(tw_runtime_cancel_wait, 0); }
+TEST(p6_cancel_wait_waits_for_a_one_shot) { waits_for_the_callback(tw_runtime_cancel_wait, 0); }
 TEST(p6_cancel_wait_waits_for_a_periodic) { waits_for_the_callback(tw_runtime_cancel_wait, TW_MILLISECOND); }
-TEST(p6_shutdown_waits_for_a_oneshot) { waits_for_the_callback(tw_runtime_retire, 0); }
-TEST(p6_shutdown_waits_for_a_periodic) { waits_for_the_callback(tw_runtime_retire, TW_MILLISECOND); }
+TEST(p6_retire_waits_for_a_one_shot) { waits_for_the_callback(tw_runtime_retire, 0); }
+TEST(p6_retire_waits_for_a_periodic) { waits_for_the_callback(tw_runtime_retire, TW_MILLISECOND); }
 
 /* --- nodes that are being cleared ------------------------------------------------ */
 
@@ -83,7 +83,7 @@ static void *clear_into_gate(UNUSED void *arg) {
     return tw_runtime_cancel_all(rt, wait_in_gate, &gate) == 0 ? NULL : &gate;
 }
 
-TEST(p6_cancel_wait_and_shutdown_wait_for_the_each_of_a_clear_that_has_the_node) {
+TEST(p6_cancel_wait_and_retire_wait_for_the_each_of_a_clear_that_has_the_node) {
     end_function *const ends[] = {tw_runtime_cancel_wait, tw_runtime_retire};
     for (unsigned e = 0; e < COUNT_OF(ends); ++e) {
         pthread_t clearer;

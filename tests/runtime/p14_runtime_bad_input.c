@@ -10,7 +10,7 @@
 #include <limits.h>
 
 static struct tw_runtime *rt, *other; /* `other` has two timelines */
-static struct tw_node idle, pending, periodic, away, shut;
+static struct tw_node idle, pending, periodic, away, retired;
 static struct tw_node raw; /* all zeroes */
 static int64_t now;
 
@@ -22,13 +22,13 @@ static int begin(UNUSED void **state) {
     assert_int_equal(tw_runtime_advance(rt, TW_SECOND), 0);
     now = TW_SECOND;
     memset(&raw, 0, sizeof raw);
-    struct tw_node *nodes[] = {&idle, &pending, &periodic, &away, &shut};
+    struct tw_node *nodes[] = {&idle, &pending, &periodic, &away, &retired};
     for (unsigned i = 0; i < COUNT_OF(nodes); ++i)
         tw_node_init(nodes[i], never, NULL);
     tw_runtime_after(rt, &pending, 5 * TW_SECOND);
     tw_runtime_every(rt, &periodic, 7 * TW_SECOND, TW_COALESCE);
     tw_runtime_after(other, &away, TW_SECOND);
-    tw_runtime_retire(rt, &shut);
+    tw_runtime_retire(rt, &retired);
     return 0;
 }
 
@@ -45,7 +45,7 @@ static struct everything {
 } saved, found;
 
 static void copy(struct everything *to) {
-    const struct tw_node *nodes[] = {&idle, &pending, &periodic, &away, &shut, &raw};
+    const struct tw_node *nodes[] = {&idle, &pending, &periodic, &away, &retired, &raw};
     memset(to, 0, sizeof *to);
     for (unsigned i = 0; i < COUNT_OF(nodes); ++i)
         memcpy(&to->nodes[i], nodes[i], sizeof *nodes[i]);
@@ -155,12 +155,12 @@ TEST(p14_times_and_schedules_out_of_range) {
     REFUSED(tw_runtime_set_wall(rt, -1), -EOPNOTSUPP); /* `rt` has no wall clock */
 }
 
-TEST(p14_nodes_that_are_elsewhere_idle_or_shut_down) {
+TEST(p14_nodes_that_are_elsewhere_idle_or_retired) {
     assert_refused(0, NODE_CALLS, rt, &away, -EBUSY);
     assert_refused(0, NODE_CALLS, other, &pending, -EBUSY);
-    assert_refused(0, ARMING_CALLS, rt, &shut, -EPERM);
+    assert_refused(0, ARMING_CALLS, rt, &retired, -EPERM);
     REFUSED(tw_runtime_move(rt, &idle, 1), -ENOENT);
-    REFUSED(tw_runtime_move(rt, &shut, 1), -ENOENT);
+    REFUSED(tw_runtime_move(rt, &retired, 1), -ENOENT);
     REFUSED(tw_runtime_postpone(rt, &idle, 1), -ENOENT);
     assert_int_equal(tw_runtime_remaining(rt, &away), TW_NO_DEADLINE);
     assert_int_equal(tw_runtime_remaining(rt, &idle), TW_NO_DEADLINE);
@@ -227,7 +227,7 @@ TEST(p14_refusals_name_the_argument) {
     EXPLAINED(tw_runtime_move(rt, &idle, 1), "not pending");
     EXPLAINED(tw_runtime_cancel(NULL, NULL), "runtime is null");
     EXPLAINED(tw_runtime_cancel(rt, &away), "another runtime");
-    EXPLAINED(tw_runtime_after(rt, &shut, 1), "retired");
+    EXPLAINED(tw_runtime_after(rt, &retired, 1), "retired");
     EXPLAINED(tw_runtime_advance(rt, -1), "time");
     EXPLAINED(tw_runtime_start(rt), "does not wait");
     EXPLAINED(tw_runtime_fd(rt), "no descriptor");

@@ -79,7 +79,7 @@ static void stop_inside_and_resume(const struct way *way, int64_t period, bool j
     assert_nothing_leaked(before);
 }
 
-TEST_EACH_WAY(stop_inside_a_oneshot_is_its_end_until_it_is_started_again) {
+TEST_EACH_WAY(stop_inside_a_one_shot_is_its_end_until_it_is_started_again) {
     stop_inside_and_resume(WAY, 0, true);
 }
 
@@ -170,7 +170,7 @@ static void free_inside(const struct way *way, tw_callback *act, int64_t period)
     assert_true(this_thread_can_be_joined()); /* though it may have called the callback */
 }
 
-TEST_EACH_WAY(free_inside_a_oneshot_is_its_end) { free_inside(WAY, free_here, 0); }
+TEST_EACH_WAY(free_inside_a_one_shot_is_its_end) { free_inside(WAY, free_here, 0); }
 TEST_EACH_WAY(free_inside_a_periodic_is_its_end) { free_inside(WAY, free_here, TW_MILLISECOND); }
 TEST_EACH_WAY(free_after_stop_inside_one_callback) { free_inside(WAY, stop_and_free_here, TW_MILLISECOND); }
 

@@ -3,7 +3,7 @@
  * everything must add up: each timer had all its fires or a call prevented one, a one-shot timer never both,
  * and each argument was dropped once. The set has few cells, and the table few keys, so that the library
  * reuses them all the time. Also meant for sanitizers. */
-#include "handles_test.h"
+#include "timers_test.h"
 
 #include <pthread.h>
 #include <sched.h>

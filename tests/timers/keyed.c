@@ -1,13 +1,13 @@
 /* keyed.h on virtual time: tw_keyed_after and tw_keyed_every, refused calls, the end of a table, and copied
- * arguments. Fires, replacements and queries of keys: fuzz/play.c. Timers by handle or key alike: handles.c
- * and handles_again.c. */
+ * arguments. Fires, replacements and queries of keys: fuzz/play.c. Timers by handle or key alike: timers.c
+ * and timers_again.c. */
 #include "keyed_test.h"
 
 #include <tickwheel/timers.h>
 
 #define KEY tw_key_string("key")
 
-TEST(after_and_every_set_timers_that_fire_once_and_until_they_are_removed) {
+TEST(after_and_every_set_timers_that_fire_once_and_until_they_are_cancelled) {
     struct bench bench = plain_bench();
     struct probe probe = {0, 0};
     const int64_t ms = TW_MILLISECOND;

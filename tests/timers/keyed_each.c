@@ -186,7 +186,7 @@ TEST(what_is_set_in_a_drain_stays_however_many_drains_have_followed) {
     }
 }
 
-/* --- a walk, by tw_keyed_each; see also handles_walk.c ---------------------------------------- */
+/* --- a walk, by tw_keyed_each; see also timers_walk.c ---------------------------------------- */
 
 static void set_all_sorts_of_keys(void) {
     char text[40];
@@ -243,7 +243,7 @@ static int remove_it(const struct tw_entry *entry, void *visit_arg) {
     return 0;
 }
 
-TEST(a_visitor_may_remove_its_key) {
+TEST(a_visitor_may_cancel_its_key) {
     set_all_sorts_of_keys();
     assert_int_equal(walk(remove_it), KEYS);
     assert_int_equal(tw_keyed_count(now.bench.keyed), 0);

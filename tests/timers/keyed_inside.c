@@ -121,7 +121,7 @@ static void end_threads(struct threads *it) {
 
 FIXTURE(NULL, NULL);
 
-TEST(remove_and_replace_wait_for_no_callback) {
+TEST(cancel_and_replace_wait_for_no_callback) {
     for (int i = 0; i < 4; ++i) {
         struct threads it = threads_with_guest(i % 2 != 0, in_ms(0));
         struct guest *guest = guest_of(&it);
@@ -164,7 +164,7 @@ static void *let_the_removed_leave(void *arg) {
     return NULL;
 }
 
-TEST(remove_wait_returns_when_the_callback_has_and_its_argument_is_dropped) {
+TEST(cancel_wait_returns_when_the_callback_has_and_its_argument_is_dropped) {
     for (int i = 0; i < 4; ++i) {
         const bool is_periodic = i / 2 == 1;
         struct threads it = threads_with_guest(i % 2 != 0, is_periodic ? every_ms(1) : in_ms(0));

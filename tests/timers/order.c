@@ -2,7 +2,7 @@
  * in which they were armed or moved, across all sets of a runtime and its nodes. Random
  * operations through all levels of the wheel, compared with an oracle, and the cases that these rarely meet.
  */
-#include "handles_test.h"
+#include "timers_test.h"
 
 #include "fuzz/play.h"
 #include "support/environment.h"

@@ -1,8 +1,8 @@
 /* P8 for timers that the library keeps: however much one call has to do, it releases the lock in between. The
  * test makes the library believe that a race detector observes it. The library then takes the lock by
  * functions that this test wraps. */
-#include "handles_test.h"
 #include "support/counted_walk.h"
+#include "timers_test.h"
 
 #include <tickwheel/observe.h>
 

@@ -1,7 +1,7 @@
 /* P11: the library refuses a stale handle, and a handle that never existed. The timer that now uses the cell
  * is unaffected. */
-#include "handles_test.h"
 #include "support/sanitized.h"
+#include "timers_test.h"
 
 #include <pthread.h>
 

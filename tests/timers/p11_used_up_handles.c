@@ -1,6 +1,6 @@
 /* P11 when nearly all numbers of cells are taken, so that sets reuse the numbers of freed sets. In this test,
  * there are only 1,024 blocks of cells (few_cells.cpp), and the library never uses the first and the last. */
-#include "handles_test.h"
+#include "timers_test.h"
 
 enum { BLOCKS = 1022, CELLS_OF_BLOCK = 1024 };
 

@@ -2,23 +2,23 @@
 #include "support/counted_heap.h"
 #include "workers_test.h"
 
-enum { JOBS = 300 };
-static struct tw_work jobs[JOBS];
+enum { ITEMS = 300 };
+static struct tw_work items[ITEMS];
 
 static void use_every_call(void) {
     struct tw_worker_stats stats;
-    for (unsigned i = 0; i < JOBS; ++i) {
-        tw_work_init(&jobs[i], pool, count, NULL, i % 2);
-        tw_runtime_every(rt, &jobs[i].node, TW_MILLISECOND, TW_BURST);
+    for (unsigned i = 0; i < ITEMS; ++i) {
+        tw_work_init(&items[i], pool, count, NULL, i % 2);
+        tw_runtime_every(rt, &items[i].node, TW_MILLISECOND, TW_BURST);
     }
     const int before = atomic_load(&runs);
-    while (atomic_load(&runs) < before + 20 * JOBS)
+    while (atomic_load(&runs) < before + 20 * ITEMS)
         doze();
-    for (unsigned i = 0; i < JOBS; ++i)
+    for (unsigned i = 0; i < ITEMS; ++i)
         if (i % 3 == 0)
-            tw_runtime_retire(rt, &jobs[i].node);
+            tw_runtime_retire(rt, &items[i].node);
         else
-            tw_runtime_cancel_wait(rt, &jobs[i].node);
+            tw_runtime_cancel_wait(rt, &items[i].node);
     tw_workers_wait(pool);
     tw_workers_stats(pool, &stats);
 }

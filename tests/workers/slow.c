@@ -71,7 +71,7 @@ TEST(callbacks_that_sleep_do_not_move_the_p99_of_a_timer) {
     tw_node_init(&pulse, count_pulse, NULL);
     assert_ok(tw_runtime_every(rt, &pulse, TW_MILLISECOND, TW_COALESCE));
     for (unsigned i = 0; i < SLEEPERS; ++i) {
-        init_job(&sleepers[i], pool, sleep_long, NULL);
+        init_item(&sleepers[i], pool, sleep_long, NULL);
         assert_ok(tw_runtime_after(rt, &sleepers[i].node, (int64_t)(i % 10) * 10 * TW_MILLISECOND));
     }
     const int64_t beside_sleepers = middle_p99_of_lateness();

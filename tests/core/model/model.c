@@ -27,7 +27,7 @@ static void give_node(struct model *m, unsigned timer) {
     b->node = m->allocate != NULL ? m->allocate(sizeof *b->node) : &b->in_place;
     require(m, b->node != NULL, "out of memory");
     require(m, tw_node_init(b->node, model_on_fire, b) == 0, "tw_node_init failed");
-    m->oracle.timers[timer].shut_down = false;
+    m->oracle.timers[timer].is_retired = false;
 }
 
 static void revive(struct model *m, unsigned timer) {

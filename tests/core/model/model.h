@@ -21,7 +21,7 @@ enum op_kind {
     OP_MOVE,
     OP_POSTPONE,
     OP_CANCEL,
-    OP_SHUTDOWN,
+    OP_RETIRE,
     OP_RENEW, /* cancels, then tw_node_init */
     OP_FREE,  /* cancels, then frees the storage; a later arming allocates new storage */
     OP_SHIFT, /* tw_core_shift; `tick` is by how much. From here on, operations on a wheel */

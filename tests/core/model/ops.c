@@ -92,7 +92,7 @@ static bool is_elsewhere(const struct op *op, const struct oracle_timer *t) {
 static struct faults arming_faults(const struct op *op, const struct oracle_timer *t) {
     struct faults f = {.count = 0};
     fault_if(&f, is_elsewhere(op, t), -EBUSY);
-    fault_if(&f, t->shut_down, -EPERM);
+    fault_if(&f, t->is_retired, -EPERM);
     return f;
 }
 
@@ -208,11 +208,11 @@ static int cancel(struct model *m, const struct op *op) {
     return result;
 }
 
-static int shutdown(struct model *m, const struct op *op) {
+static int retire(struct model *m, const struct op *op) {
     struct call c = call_of(m, op);
     int result = tw_retire(c.wheel, c.node);
     if (disarm(m, op, result))
-        c.t->shut_down = true;
+        c.t->is_retired = true;
     return result;
 }
 
@@ -220,7 +220,7 @@ static int renew(struct model *m, const struct op *op) {
     struct call c = call_of(m, op);
     if (!disarm(m, op, tw_cancel(c.wheel, c.node)))
         return 0;
-    c.t->shut_down = false;
+    c.t->is_retired = false;
     return tw_node_init(c.node, model_on_fire, &m->bodies[op->timer]);
 }
 
@@ -477,7 +477,7 @@ op_function *const op_functions[OP_KINDS] = {
     [OP_MOVE] = move,
     [OP_POSTPONE] = postpone,
     [OP_CANCEL] = cancel,
-    [OP_SHUTDOWN] = shutdown,
+    [OP_RETIRE] = retire,
     [OP_RENEW] = renew,
     [OP_FREE] = free_node,
     [OP_SHIFT] = shift,

@@ -31,7 +31,7 @@ enum { MODEL_WHEELS = 2 };
 struct oracle_timer {
     bool pending;
     bool ordered; /* false once postponed: any order within its tick is right */
-    bool shut_down;
+    bool is_retired;
     bool to_clear;  /* pending, and about to be removed by a tw_cancel_all */
     unsigned wheel; /* the wheel it is, or was last, armed on */
     uint64_t expiry, period;

@@ -289,10 +289,10 @@ static enum op_kind draw_kind(struct model *m) {
         OP_UPDATE,    OP_IDLE,       OP_NEXT,       OP_DRAIN,     OP_MOVE,      OP_MOVE,
     };
 #if TW_RUNTIME
-    static const enum op_kind rare[] = {OP_SHUTDOWN, OP_RENEW, OP_RENEW, OP_CLEAR,    OP_MISUSE,
-                                        OP_SHIFT,    OP_SHIFT, OP_EACH,  OP_INTERRUPT};
+    static const enum op_kind rare[] = {OP_RETIRE, OP_RENEW, OP_RENEW, OP_CLEAR,    OP_MISUSE,
+                                        OP_SHIFT,  OP_SHIFT, OP_EACH,  OP_INTERRUPT};
 #else
-    static const enum op_kind rare[] = {OP_SHUTDOWN, OP_RENEW, OP_RENEW, OP_CLEAR, OP_MISUSE, OP_INTERRUPT};
+    static const enum op_kind rare[] = {OP_RETIRE, OP_RENEW, OP_RENEW, OP_CLEAR, OP_MISUSE, OP_INTERRUPT};
 #endif
     if (one_in(m, 24))
         return rare[draw(m, sizeof rare / sizeof *rare)];
@@ -311,7 +311,7 @@ static unsigned draw_wheel(struct model *m, unsigned timer) {
 static struct op draw_op(struct model *m) {
     struct op op = {.kind = draw_kind(m), .timer = 1 + (unsigned)draw(m, in_play(m))};
     op.wheel = draw_wheel(m, op.timer);
-    if (m->oracle.timers[op.timer].shut_down && op.kind <= OP_ARM_EVERY && one_in(m, 2))
+    if (m->oracle.timers[op.timer].is_retired && op.kind <= OP_ARM_EVERY && one_in(m, 2))
         op.kind = OP_RENEW;
     if (op.kind == OP_ADVANCE || op.kind == OP_DRAIN || op.kind == OP_UPDATE)
         op.wheel = one_in(m, 4);
@@ -346,7 +346,7 @@ static unsigned draw_neighbour(struct model *m, unsigned wheel) {
 /* Draws the delicate operations: on the timer itself and its neighbours, at ticks nearby. */
 static struct op draw_close_op(struct model *m, unsigned wheel, unsigned timer) {
     static const enum op_kind kinds[] = {OP_CANCEL,    OP_ARM_AT,    OP_ARM_AT,    OP_POSTPONE, OP_FREE,
-                                         OP_ARM_AFTER, OP_ARM_EVERY, OP_MOVE,      OP_RENEW,    OP_SHUTDOWN,
+                                         OP_ARM_AFTER, OP_ARM_EVERY, OP_MOVE,      OP_RENEW,    OP_RETIRE,
                                          OP_SHIFT,     OP_EACH,      OP_INTERRUPT, OP_CLEAR};
     enum { OFTEN = 8, ALL = sizeof kinds / sizeof *kinds };
     unsigned neighbour = one_in(m, 2) ? draw_neighbour(m, wheel) : timer;

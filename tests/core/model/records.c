@@ -177,9 +177,9 @@ static int disarm(struct model *m, const struct op *op) {
 }
 
 op_function *const record_functions[OP_SHIFT] = {
-    [OP_ARM_AFTER] = arm_after, [OP_ARM_AT] = arm_at,   [OP_ARM_WITHIN] = arm_within,
-    [OP_ARM_EVERY] = arm_every, [OP_MOVE] = move,       [OP_POSTPONE] = postpone,
-    [OP_CANCEL] = disarm,       [OP_SHUTDOWN] = disarm, [OP_RENEW] = disarm,
+    [OP_ARM_AFTER] = arm_after, [OP_ARM_AT] = arm_at, [OP_ARM_WITHIN] = arm_within,
+    [OP_ARM_EVERY] = arm_every, [OP_MOVE] = move,     [OP_POSTPONE] = postpone,
+    [OP_CANCEL] = disarm,       [OP_RETIRE] = disarm, [OP_RENEW] = disarm,
     [OP_FREE] = disarm,
 };
 #else

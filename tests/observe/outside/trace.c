@@ -115,7 +115,7 @@ TEST(drops_the_oldest) {
     assert_ok(tw_runtime_free(rt));
 }
 
-TEST(stays_when_stopped_and_begins_anew) {
+TEST(stays_when_stopped_and_begins_again) {
     struct tw_runtime *const rt = ticking_runtime();
     assert_ok(tw_trace_start(rt, 64));
     assert_ok(tw_runtime_advance(rt, 5 * MS));

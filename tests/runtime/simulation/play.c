@@ -168,7 +168,7 @@ static void cancel(struct world *w, unsigned timer) {
 
 static void on_one_timer(struct world *w, unsigned timer) {
     const int64_t kind = draw(w, 24);
-    if (w->ref.timers[timer].shut && !one_in(w, 4))
+    if (w->ref.timers[timer].is_retired && !one_in(w, 4))
         free_timer(w, timer);
     else if (kind < 13)
         arm(w, timer);
@@ -181,7 +181,7 @@ static void on_one_timer(struct world *w, unsigned timer) {
     else if (kind < 23)
         free_timer(w, timer);
     else
-        world_shutdown(w, timer);
+        world_retire(w, timer);
 }
 
 /* Draws a distance to just before, at or after the next deadline, or to anywhere. */

@@ -23,7 +23,7 @@ enum { MOST_TIMERS = 160 };
 enum line_id { STEADY, WALL, LINES };
 
 struct timer {
-    bool pending, shut;
+    bool pending, is_retired;
     bool ordered;      /* false once postponed: any order within its tick is right */
     enum line_id line; /* the line it is, or was last, on */
     int64_t due;       /* tick */

@@ -379,8 +379,8 @@ void world_arm(struct world *w, unsigned timer, const struct tw_when *when) {
          when->fires);
     struct timer *t = timer_of(w, timer);
     const int result = call_arm(w, node_of(w, timer), when);
-    follow_wall(w, !t->shut && when->absolute);
-    const int expected = t->shut ? -EPERM : 0;
+    follow_wall(w, !t->is_retired && when->absolute);
+    const int expected = t->is_retired ? -EPERM : 0;
     require(w, result == expected, "arming timer %u: %d instead of %d", timer, result, expected);
     if (result >= 0) {
         struct plan plan = plan_of(w, when);
@@ -443,10 +443,10 @@ void world_cancel_wait(struct world *w, unsigned timer) {
     take_off(w, timer, tw_runtime_cancel_wait);
 }
 
-void world_shutdown(struct world *w, unsigned timer) {
-    tell(w, "shut timer %u down", timer);
+void world_retire(struct world *w, unsigned timer) {
+    tell(w, "retire timer %u", timer);
     take_off(w, timer, tw_runtime_retire);
-    timer_of(w, timer)->shut = true;
+    timer_of(w, timer)->is_retired = true;
 }
 
 void world_renew(struct world *w, unsigned timer) {

@@ -69,7 +69,7 @@ void world_move(struct world *w, unsigned timer, int64_t delay);
 void world_postpone(struct world *w, unsigned timer, int64_t delay);
 void world_cancel(struct world *w, unsigned timer);
 void world_cancel_wait(struct world *w, unsigned timer);
-void world_shutdown(struct world *w, unsigned timer);
+void world_retire(struct world *w, unsigned timer);
 void world_renew(struct world *w, unsigned timer); /* calls tw_node_init once the node is not pending */
 void world_free(struct world *w, unsigned timer);  /* frees its storage and allocates a new node */
 void world_start_handle(struct world *w,

@@ -3,10 +3,10 @@
  * they need. */
 #include "support/faults.h"
 
-#include "handles_test.h"
 #include "support/child.h"
 #include "support/gate.h"
 #include "support/sanitized.h"
+#include "timers_test.h"
 
 /* Growths of cells: from 64 on, each doubles the number. Growths of rests, which timers with a `drop` need:
  * the first one comes with the first cells. */
@@ -320,7 +320,7 @@ static void use_and_free(uint32_t capacity, size_t storage, unsigned timers) {
 }
 
 /* The timers of freed sets leave entries on the wheel, which name their cells. */
-TEST(sets_that_are_made_and_freed_for_ever_do_not_take_more_and_more_memory) {
+TEST(sets_that_are_made_and_freed_forever_do_not_take_more_and_more_memory) {
     int64_t after_first = 0;
     churned = virtual_runtime();
     for (unsigned round = 0; round < (SLOW ? 2000 : 20000); ++round) {

@@ -1,8 +1,8 @@
 /* Which calls wait for a callback on another thread, and for how long. The argument is dropped once, after
  * its last use, whichever thread ends the timer. */
-#include "handles_test.h"
 #include "support/gate.h"
 #include "support/sanitized.h"
+#include "timers_test.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -52,7 +52,7 @@ static pthread_t opened_later(struct tw_timers *set, const struct probe *probe) 
     return thread;
 }
 
-TEST(stop_does_not_wait_and_stop_wait_does) {
+TEST(cancel_does_not_wait_and_cancel_wait_does) {
     for (int is_periodic = 0; is_periodic < 2; ++is_periodic)
         for (int is_stopped_first = 0; is_stopped_first < 2; ++is_stopped_first) {
             struct tw_runtime *rt = started_runtime((struct tw_runtime_options){.driver = "sleep"});
@@ -182,7 +182,7 @@ static void drop_at_gate(void *arg) {
     note_drop(arg);
 }
 
-TEST(stop_wait_waits_for_drop) {
+TEST(cancel_wait_waits_for_drop) {
     struct tw_runtime *rt = started_runtime((struct tw_runtime_options){.driver = "timerfd"});
     struct tw_timers *set = new_set(rt, (struct tw_set_options){0});
     struct probe probe = {.rt = rt};
@@ -232,7 +232,7 @@ static void stop_set_of_other(struct probe *probe) {
 }
 
 /* A callback of one runtime cancels a timer of another, running runtime. */
-TEST(stop_wait_from_a_callback_of_another_runtime) {
+TEST(cancel_wait_from_a_callback_of_another_runtime) {
     struct tw_runtime *rts[2] = {started_runtime((struct tw_runtime_options){.driver = "sleep"}),
                                  started_runtime((struct tw_runtime_options){.driver = "epoll"})};
     struct probe at_gate = {.rt = rts[0]};
@@ -255,7 +255,7 @@ static int64_t ask_at_gate(UNUSED int64_t due, UNUSED void *arg) {
 }
 
 /* When the workers' queue is full, the runtime's thread calls `next`. */
-TEST(stop_does_not_wait_for_a_schedule_that_is_asked) {
+TEST(cancel_does_not_wait_for_a_schedule_that_is_asked) {
     struct tw_runtime *rt = started_runtime((struct tw_runtime_options){.driver = "sleep"});
     const struct tw_workers_options one = {.threads = 1, .queue = 1, .when_full = TW_FULL_REJECT};
     struct tw_workers *pool = NULL;
@@ -289,7 +289,7 @@ static void *stop_too(void *arg) {
     return NULL;
 }
 
-TEST(dropped_once_when_several_stop_it_at_once) {
+TEST(dropped_once_when_several_threads_cancel_it_at_once) {
     struct tw_runtime *rt = started_runtime((struct tw_runtime_options){.driver = "sleep"});
     struct tw_timers *set = new_set(rt, (struct tw_set_options){0});
     for (unsigned round = 0; round < 300; ++round) {
@@ -351,7 +351,7 @@ static int stop_against_the_last_fire(struct tw_timers *set, struct tw_workers *
     return answer;
 }
 
-TEST(stop_tells_of_a_last_fire_wherever_it_is_on_its_way_to_a_worker) {
+TEST(cancel_prevents_a_last_fire_wherever_it_is_on_its_way_to_a_worker) {
     /* each round needs three threads in turn, so the rounds may take seconds on a busy machine */
     const unsigned rounds = SLOW ? 2000 : 20000;
     struct tw_workers *pool;

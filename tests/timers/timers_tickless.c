@@ -1,6 +1,6 @@
 /* P9 for timers that the library keeps: timers that were cancelled or moved to a later deadline cost no
  * wake-up. The wheel passes over the entries that they leave behind, as long as these are few. */
-#include "handles_test.h"
+#include "timers_test.h"
 
 #include <tickwheel/observe.h>
 

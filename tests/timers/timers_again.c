@@ -1,7 +1,7 @@
 /* tw_timer_move and tw_timer_again, mostly on virtual time: what order.c does not
  * play. */
 #define _GNU_SOURCE
-#include "handles_test.h"
+#include "timers_test.h"
 
 #include "support/child.h"
 #include "support/gate.h"
@@ -36,7 +36,7 @@ TEST(again_is_without_slack) {
 }
 
 /* The period is no multiple of the tick, so each deadline rounds up by itself. */
-TEST(again_begins_the_grid_of_a_fine_period_anew) {
+TEST(again_begins_a_new_grid_of_a_fine_period) {
     static const int64_t parts_of_tick[] = {MS / 4, 1};
     for (unsigned i = 0; i < COUNT_OF(parts_of_tick); ++i) {
         struct probe it = {.rt = rt};

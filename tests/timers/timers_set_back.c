@@ -1,7 +1,7 @@
 /* One thread sets the wall clock back and forth while another fires timers: none is lost, none
  * is early, and each callback reads its own deadline. The clock is virtual, so that it can be
  * set a hundred thousand times a second. */
-#include "handles_test.h"
+#include "timers_test.h"
 
 #include <pthread.h>
 

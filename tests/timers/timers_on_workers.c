@@ -1,6 +1,6 @@
 /* Timers whose callbacks run on workers, on virtual time: the runs of one timer, and fires that wait while
  * their set is drained or the runtime stops. */
-#include "handles_test.h"
+#include "timers_test.h"
 #include "workers/workers_test.h"
 
 static void wait_at_gate(UNUSED struct probe *timer) { pass(&gate); }

@@ -1,7 +1,7 @@
 /* tw_timers_each: which timers it visits, and what the visitor may do. */
 #define _GNU_SOURCE
-#include "handles_test.h"
 #include "support/counted_walk.h"
+#include "timers_test.h"
 
 #include "support/gate.h"
 
@@ -89,7 +89,7 @@ static int stop_it(const struct tw_entry *entry, void *visit_arg) {
     return 0;
 }
 
-TEST(a_visitor_may_stop_its_timer_which_is_dropped_after_the_visit) {
+TEST(a_visitor_may_cancel_its_timer_which_is_dropped_after_the_visit) {
     start_all();
     assert_int_equal(walk(stop_it), TIMERS);
     assert_visited_and_dropped(1, 1);
@@ -275,7 +275,7 @@ static void stop_beside_a_visit(struct tw_set_options options) {
     assert_int_equal(tw_timers_count(set), 0);
 }
 
-TEST(stop_wait_waits_for_a_visit_on_another_thread) {
+TEST(cancel_wait_waits_for_a_visit_on_another_thread) {
     struct tw_set_options options = {.capacity = 3};
     stop_beside_a_visit((struct tw_set_options){0});
     assert_int_equal(tw_workers_new(&options.workers, rt, NULL), 0);

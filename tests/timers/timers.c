@@ -1,6 +1,6 @@
 /* timers.h sentence by sentence, on virtual time. */
-#include "handles_test.h"
 #include "support/sanitized.h"
+#include "timers_test.h"
 
 TEST(start_takes_absolute_deadlines_and_limits_of_fires) {
     struct tw_runtime *rt = virtual_runtime();
@@ -226,7 +226,7 @@ static void stop_twice_and_drain(struct probe *timer) {
     answers[2] = tw_timers_cancel_all(timer->set, NULL, NULL);
 }
 
-TEST(a_timer_that_its_last_callback_stops_is_gone_for_calls_from_there) {
+TEST(a_timer_that_its_last_callback_cancels_is_gone_for_calls_from_there) {
     for (int has_drop = 0; has_drop < 2; ++has_drop) {
         struct tw_runtime *rt = virtual_runtime();
         struct tw_timers *set = new_set(rt, (struct tw_set_options){0});

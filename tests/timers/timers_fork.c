@@ -1,10 +1,10 @@
 /* P13 for handles: in the child of a fork nothing fires and every call is refused until
  * tw_runtime_after_fork. Then the set is empty, and each argument was dropped once. */
 #define _GNU_SOURCE
-#include "handles_test.h"
 #include "support/child.h"
 #include "support/gate.h"
 #include "support/sanitized.h"
+#include "timers_test.h"
 
 #include <pthread.h>
 #include <tickwheel/workers.h>

@@ -1,5 +1,5 @@
 /* P10: a set with a capacity allocates when it is made, and never again. */
-#include "handles_test.h"
+#include "timers_test.h"
 
 #include "support/counted_heap.h"
 #include "support/sanitized.h"

@@ -3,8 +3,8 @@
 //     tickwheel_deadline            takes two seconds
 //     tickwheel_deadline virtual    the same on virtual time, at once
 //
-// Each server has 200 ms to answer. A deadline stops the work by its
-// std::stop_token, and co_await returns when the work has ended, so no work goes on afterwards.
+// Each server has 200 ms to answer. A deadline stops the work by its std::stop_token, and co_await returns
+// when the work has ended, so no work goes on afterwards.
 #include <array>
 #include <chrono>
 #include <coroutine>

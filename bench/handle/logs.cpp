@@ -1,4 +1,4 @@
-// The yardstick for timers.h: the data structure of this library's records without the rest of the library.
+// The yardstick for handle.h: the data structure of this library's records without the rest of the library.
 // Records in one array, slots of three levels as logs of entries, a spinlock around each call; no bound on a
 // step, no check of a handle but its generation, no other thread to wake. Only for life and churn.
 #include <atomic>

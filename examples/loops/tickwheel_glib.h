@@ -11,8 +11,8 @@
  *            Detach before you free it. The source is an ordinary one, of which you hold a reference:
  *            give it a priority or a name.
  * Threads    Attach and detach on the thread that runs the context. Timers may be armed on any thread.
- * The loop   A callback may run a main loop of its own; no timer of the runtime fires in there, as a
- *            source is not dispatched inside itself. */
+ * The loop   A callback may run a main loop of its own; no timer of the runtime fires in there,
+ *            because a source is not dispatched inside itself. */
 #ifndef TICKWHEEL_GLIB_H
 #define TICKWHEEL_GLIB_H
 

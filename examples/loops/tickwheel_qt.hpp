@@ -13,7 +13,7 @@
 // Threads    The attachment belongs to the thread that makes it, which needs an event loop (QCoreApplication
 //            or QThread); detach there. Timers may be armed on any thread.
 // The loop   A callback may run a QEventLoop or a dialog; no timer of the runtime fires in there.
-// Exceptions must not leave callbacks, as none may pass through Qt.
+// Exceptions must not leave callbacks, because none may pass through Qt.
 #ifndef TICKWHEEL_QT_HPP
 #define TICKWHEEL_QT_HPP
 

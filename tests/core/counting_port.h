@@ -11,7 +11,7 @@ __attribute__((weak)) unsigned counting_wakes;
 #ifdef __cplusplus
 extern "C" {
 #endif
-void counting_locked(uint32_t held); /* 1, as a lock does not nest */
+void counting_locked(uint32_t held); /* 1, because a lock does not nest */
 void counting_unlocked(void);
 #ifdef __cplusplus
 }

@@ -189,7 +189,7 @@ TEST(p3_moving_a_node_to_its_own_tick_puts_it_last) {
     assert_all_fired_once();
 }
 
-/* A budget of one is also spent by a single move. */
+/* A single move also spends a budget of one. */
 static void advance_to_first_fire(uint64_t now) {
     for (unsigned calls = 0; fires == 0 && calls < 1000; ++calls)
         assert_int_equal(tw_advance(&wheel, now, 1), 1);

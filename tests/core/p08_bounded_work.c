@@ -363,7 +363,7 @@ TEST(p8_no_tick_pays_for_timers_that_are_not_due_with_look_ahead) {
     assert_int_equal(fires, crowd);
 }
 
-/* The wheel has stored until when it has nothing to do; arming must not leave that stale. */
+/* The wheel has stored the tick until which it has nothing to do; arming must update that tick. */
 TEST(p8_a_crowd_armed_while_all_is_quiet_is_looked_ahead_to_in_time) {
     open_crowd(1500, 0);
     advance(1);

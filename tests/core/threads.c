@@ -184,7 +184,7 @@ static pthread_t start_to_wait(struct tw_node *node) {
     assert_int_equal(pthread_create(&waiter, NULL, wait_for, node), 0);
     while (!waiting) {
     }
-    for (unsigned i = 0; i < 1000; ++i) { /* time for a thread that does not wait to show itself */
+    for (unsigned i = 0; i < 1000; ++i) { /* meanwhile a thread that did not wait would return */
         sched_yield();
         if (waited == 0)
             pthread_kill(waiter, SIGUSR1);
@@ -507,7 +507,7 @@ static void *clear_and_wait(UNUSED void *arg) {
     return NULL;
 }
 
-/* The node is armed again while the first clear has it, so the second one takes it too. */
+/* The node is armed again while the first clear has it, so the second one takes it, too. */
 TEST_IF(!TW_SMALL, p6_two_clears_that_have_the_same_node_do_not_wait_for_each_other) {
     pthread_t second;
     pthread_barrier_init(&running, NULL, 2);

@@ -70,7 +70,7 @@ TEST(walk_visits_many_nodes_of_one_slot_once) {
     assert_whole();
 }
 
-/* Nodes that were armed, cancelled or fired during the walk, which need not visit them. */
+/* Nodes armed, cancelled or fired during the walk; the walk need not visit these. */
 static bool touched[NODES];
 
 static void expect_fire(struct tw_node *node, void *arg) {
@@ -342,8 +342,7 @@ TEST(walk_set_back_leaves_every_node_due_at_its_tick) {
         for (unsigned i = 0; i < NODES; i += 2)
             arm(&timers[i], from + 1 + random_below(&seed, 5));
         const uint64_t to = from + random_below(&seed, UINT64_C(1) << random_below(&seed, 20));
-        tw_advance(&wheel, to, 1 + (uint32_t)random_below(&seed, 400)); /* the budget may end the call
-        early */
+        tw_advance(&wheel, to, 1 + (uint32_t)random_below(&seed, 400)); /* may end early */
         const uint64_t back = to - random_below(&seed, to - from + 1);
         const uint64_t fired = fires;
         assert_int_equal(tw_set_back(&wheel, back), 0);

@@ -29,8 +29,8 @@ static void begin_a_wheel(void) {
     assert_int_equal(tw_init(wheel, 0, 0), 0);
 }
 
-/* Frees the wheel, unless `clears` while nodes are pending on it, and begins another one, usually in the same
- * memory. */
+/* Frees the wheel and begins another one, usually in the same memory. Unless `clears`, nodes are still
+ * pending on the old wheel. */
 static void drop_the_wheel(bool clears) {
     if (clears)
         tw_cancel_all(wheel, NULL, NULL);

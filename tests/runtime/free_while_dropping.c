@@ -183,7 +183,7 @@ TEST(drops_of_a_runtime_that_is_freed_may_do_anything) {
                 end_with(acts[a], s, with_workers);
 }
 
-/* Each drop stops the timer of the next set, whose drop does the same. */
+/* Each drop cancels the timer of the next set, whose drop does the same. */
 static unsigned depth;
 
 static void stop_next(UNUSED void *arg) {

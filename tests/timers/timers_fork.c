@@ -408,7 +408,7 @@ TEST(p13_forks_while_another_thread_sorts_sweeps_and_fires) {
     driven = virtual_runtime();
     set_at_gate = new_set(driven, (struct tw_set_options){.capacity = CROWD});
     assert_int_equal(pthread_create(&thread, NULL, fire_all_of, NULL), 0);
-    wait_for(atomic_load(&rounds) > 0); /* the thread runs, and uses the heap no more */
+    wait_for(atomic_load(&rounds) > 0); /* the thread runs, and no longer uses the heap */
     for (; atomic_load(&rounds) < ROUNDS; ++forks) {
         const pid_t child = fork();
         if (child == 0) {

@@ -27,8 +27,9 @@ std::vector<std::uint32_t> shuffled(std::uint32_t count) {
 }
 
 // Makes a call that moves at most `moves` entries, and asserts that in this call the sweep gets no further
-// than the call must pay for, plus the rest of a chunk. // // The assertion has to look at all logs, so
-// builds with assertions make it for one call in 61.
+// than the call must pay for, plus the rest of a chunk.
+//
+// The assertion has to look at all logs, so builds with assertions make it for one call in 61.
 template <class Fixture, class Call>
 void bounded(Fixture &wheel, Call call, std::size_t moves = order_queue::batch) {
     static unsigned calls;

@@ -207,7 +207,7 @@ std::vector<Unit> plan(const Options &options) {
     return units;
 }
 
-// Returns empty if it can run, else the reason why not.
+// Returns the reason why the implementation cannot run; empty if it can.
 std::string why_not(const Implementation &implementation, const Unit &unit) {
     const Workload workload = unit.workloads.front();
     const std::string &name = implementation.name;

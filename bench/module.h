@@ -75,7 +75,7 @@ struct Sample {
 struct Task {
     std::vector<Workload> workloads;
     std::size_t n;
-    std::size_t operations;  // of a run once (--once); 0: as many as make a steady figure
+    std::size_t operations;  // of the only run (--once); 0: as many as make a steady figure
     const Inputs &inputs;
     bool quick = false;
 
@@ -89,7 +89,7 @@ struct Task {
 
 struct Module {
     const char *version;
-    const char *idiom;  // how it postpones; for loops, how it waits; for threads, how they share
+    const char *idiom;  // how it postpones; for waiting, how it waits; for threads, how they share
     bool virtual_time;  // for calls: moves its own clock forward instead of waiting for real time
     std::vector<Sample> (*run)(const Task &);
     const char *(*why_not)() = nullptr;  // returns null if it can run on this system, else the reason why not

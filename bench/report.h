@@ -42,7 +42,8 @@ void print_tables(const std::vector<Result> &results);
 void print_idioms(const std::vector<Implementation> &implementations);
 void print_targets(const std::vector<Result> &results);
 
-// Writes all there is to draw of a run: also what each workload means, and what did not run, and why.
+// Writes everything that the page can draw: the results, the meaning of each workload, and which
+// implementations did not run, and why.
 bool write_json(const std::string &path, const std::vector<Result> &results,
                 const std::vector<Implementation> &implementations,
                 const std::vector<std::string> &not_built);

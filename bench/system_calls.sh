@@ -1,7 +1,7 @@
 #!/bin/sh
 # Counts the system calls that a loop makes for each timer that it fires, by their names. Runs the workload
-# `lateness` twice under strace with a different number of fires, and prints the difference for each fire. What
-# strace counts is exact, and needs no rights; times under it mean nothing.
+# `lateness` twice under strace with a different number of fires, and prints the difference for each fire.
+# strace's counts are exact and need no privileges; times under strace mean nothing.
 #   usage: system_calls.sh [PATH/tickwheel_bench [IMPL...]]
 set -eu
 

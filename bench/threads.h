@@ -1,5 +1,4 @@
-// Workloads `contend` and `foreign`: timers that several threads share and a thread of their own
-// fires.
+// Workloads `contend` and `foreign`: timers that several threads share, and that a separate thread fires.
 //
 // An implementation is a class `Shared` over n timers, numbered from 0:
 //   Shared(n)            n idle timers; starts the thread that fires them

@@ -1,7 +1,7 @@
-// Workloads `lateness`, `fire-cpu` and `idle`: how late loops fire that wait, what a fire costs, and how
-// often they wake up for nothing.
+// Workloads `lateness`, `fire-cpu` and `idle`: how late waiting loops fire, what a fire costs, and how often
+// loops wake up for nothing.
 //
-// An implementation is a class `Loop` with one timer that counts, in the finest way that its
+// An implementation is a class `Loop` with one measured timer, in the most precise way that the library's
 // public interface offers:
 //   Loop(listener, pending)  `pending` more timers are armed and not due for long
 //   at(deadline_ns)          arms the timer, which is idle, for a reading of the

@@ -138,7 +138,7 @@ template <class Timers> std::vector<Sample> rearm_group(const Task &task) {
     return samples;
 }
 
-// All that a timer costs in its life: arm it, advance tick by tick, call it.
+// The whole cost of a timer's life: arm it, advance tick by tick, call it.
 template <class Timers> double expire(const Task &task) {
     Timers timers(task.n, Scale{});
     const Times<Timers> times = times_of(timers, task.inputs.deadlines);
@@ -253,7 +253,7 @@ template <class Timers> double periodic(const Task &task) {
     } else {
         std::chrono::duration<double, std::milli> passed{};
         while ((passed = steady_clock::now() - begin).count() < duration || timers.fired() <= task.n)
-            timers.wait();  // it takes longer than that on a machine too busy to keep up
+            timers.wait();  // takes longer on a machine that is too busy to keep up
         const double most = 1.1 * static_cast<double>(due) * passed.count() / duration;
         require(static_cast<double>(timers.fired()) < most, "odd number of fires");
     }

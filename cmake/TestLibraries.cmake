@@ -1,5 +1,5 @@
-# Provides PkgConfig::CMOCKA and GTest::gtest_main for the processor that the tests are built for: as
-# installed, or when cross-compiling, built from their sources.
+# Provides PkgConfig::CMOCKA and GTest::gtest_main for the processor of the tests: the installed libraries,
+# or, when cross-compiling, libraries built from their sources.
 if(NOT CMAKE_CROSSCOMPILING)
     find_package(PkgConfig REQUIRED)
     pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)

@@ -1,5 +1,5 @@
-# What the library is built with, in config.h, which tells programs. Stands alone, so that Zephyr's build can
-# include it.
+# Writes config.h, which tells programs the library's settings. This file needs no others, so that Zephyr's
+# build can include it.
 
 # tickwheel_write_config(folder ENGINE wheel|tree|tree32 RUNTIME on|off SMALL on|off VALIDATION on|off)
 #

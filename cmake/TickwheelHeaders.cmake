@@ -1,14 +1,14 @@
-# The public headers, as file sets of the targets that bring them: `cmake --install` puts these in
-# place and no others. port.h is not among them: only a port of one's own needs it, which is built
-# with the library's source.
+# The public headers, as file sets of the targets that provide them: `cmake --install` installs these and no
+# others. port.h is not among them: only a user's own port needs it, and that is built with the library's
+# source.
 #
-# ./dev lint compiles each on its own. File sets came with CMake 3.23; before, the same headers are installed as
-# files.
+# ./dev lint compiles each header on its own. File sets came with CMake 3.23; older versions install the same
+# headers as files.
 include(GNUInstallDirs)
 set(include_dir ${PROJECT_SOURCE_DIR}/include)
 set(config_dir ${CMAKE_CURRENT_BINARY_DIR}/tickwheel-config)
 
-# tickwheel_headers_in(folder target scope headers...): named from folder/tickwheel.
+# tickwheel_headers_in(folder target scope headers...): the headers are relative to folder/tickwheel.
 function(tickwheel_headers_in folder target scope)
     list(TRANSFORM ARGN PREPEND ${folder}/tickwheel/ OUTPUT_VARIABLE headers)
     if(CMAKE_VERSION VERSION_GREATER_EQUAL 3.23)
@@ -22,7 +22,7 @@ function(tickwheel_headers_in folder target scope)
     endif()
 endfunction()
 
-# tickwheel_headers(target scope headers...): named from include/tickwheel.
+# tickwheel_headers(target scope headers...): the headers are relative to include/tickwheel.
 function(tickwheel_headers)
     tickwheel_headers_in(${include_dir} ${ARGN})
 endfunction()

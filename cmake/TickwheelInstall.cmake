@@ -11,7 +11,7 @@ endforeach()
 if(CMAKE_VERSION VERSION_GREATER_EQUAL 3.23)
     set(header_sets FILE_SET HEADERS)
 endif()
-# INCLUDES is for users whose CMake is older than file sets, 3.23.
+# INCLUDES is for users with a CMake older than 3.23, which has no file sets.
 install(TARGETS ${installed_targets} EXPORT tickwheel-targets
     INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} ${header_sets})
 install(EXPORT tickwheel-targets NAMESPACE tickwheel:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tickwheel)

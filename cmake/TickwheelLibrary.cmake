@@ -7,7 +7,7 @@
 # runtime and its drivers. CORE names sources that replace src/core/c_api.cpp. The project builds one library;
 # the tests build several, each with its own config.h.
 #
-# These functions may also be called by a project that adds this one as a part, for other images.
+# A project that adds this one as a part may also call these functions, for further images.
 include(${CMAKE_CURRENT_LIST_DIR}/TickwheelConfigHeader.cmake)
 
 if(BUILD_SHARED_LIBS)
@@ -34,13 +34,13 @@ function(tickwheel_get_runtime_sources variable)
         drivers/timerfd.cpp drivers/uring.cpp drivers/watches.cpp PARENT_SCOPE)
 endfunction()
 
-# Each function stands in a section of its own, so that a program linked with --gc-sections has only those that
-# it calls. Without that flag they cost a program nothing.
+# Puts each function into a section of its own, so that a program linked with --gc-sections contains only the
+# functions that it calls. Without that flag, the sections cost a program nothing.
 function(tickwheel_by_sections target)
     target_compile_options(${target} PRIVATE -ffunction-sections -fdata-sections)
 endfunction()
 
-# tickwheel_get_port_header(variable port): the header of a port that is named as TW_PORT names it.
+# tickwheel_get_port_header(variable port): sets the variable to the header of a port, named as in TW_PORT.
 function(tickwheel_get_port_header variable port)
     get_filename_component(tickwheel_root ${CMAKE_CURRENT_FUNCTION_LIST_DIR} DIRECTORY)
     if(NOT port MATCHES "^[a-z]+$")
@@ -71,8 +71,8 @@ function(tickwheel_add_library target)
     if(NOT DEFINED arg_VALIDATION)
         set(arg_VALIDATION ON)
     endif()
-    # The wheel has features that only the runtime uses. Every library of a build with a runtime has
-    # them if it can, so that the tests of the wheel alone cover them.
+    # The wheel has features that only the runtime uses. In a build with a runtime, every library whose engine
+    # supports them has them, so that the tests of the wheel alone cover these features.
     set(has_runtime OFF)
     if(TW_RUNTIME AND arg_ENGINE STREQUAL wheel)
         set(has_runtime ON)
@@ -97,7 +97,7 @@ function(tickwheel_add_library target)
         target_link_libraries(${target} PRIVATE ${CMAKE_DL_LIBS})
     endif()
     tickwheel_get_port_header(port_header ${arg_PORT})
-    if(arg_BASEPRI)  # programs mask by it, too
+    if(arg_BASEPRI)  # programs mask interrupts by it, too
         target_compile_definitions(${target} PUBLIC TW_BASEPRI=${arg_BASEPRI})
     endif()
 
@@ -114,11 +114,11 @@ function(tickwheel_add_library target)
         target_compile_options(${target} PRIVATE -funwind-tables)
         set_property(SOURCE ${tickwheel_root}/src/runtime/exceptions.c TARGET_DIRECTORY ${target}
             PROPERTY COMPILE_OPTIONS -fexceptions)
-        # The system's times have 64 bits, on 32-bit systems too; no header of ours shows them.
+        # The system's times have 64 bits on 32-bit systems, too; none of our headers shows these types.
         target_compile_definitions(${target} PRIVATE _TIME_BITS=64 _FILE_OFFSET_BITS=64)
     endif()
 
-    # config.h is generated: in the build tree it has a folder of its own.
+    # config.h is generated, and has a folder of its own in the build tree.
     target_include_directories(${target} PUBLIC
         $<BUILD_INTERFACE:${tickwheel_root}/include>
         $<BUILD_INTERFACE:${tickwheel_root}/boards/include>
@@ -128,11 +128,11 @@ function(tickwheel_add_library target)
     if(has_runtime OR arg_PORT STREQUAL linux)
         target_compile_features(${target} PRIVATE cxx_std_20)
     else()
-        target_compile_features(${target} PRIVATE cxx_std_17)  # the core alone is for older compilers, too
+        target_compile_features(${target} PRIVATE cxx_std_17)  # only the core supports older compilers
     endif()
     set_property(SOURCE ${arg_CORE} TARGET_DIRECTORY ${target}
         PROPERTY COMPILE_OPTIONS -ffreestanding)
-    # Without vectors: gcc pairs the two pointers of a link into one 16-byte store,
+    # Without vectorisation: gcc would combine the two pointers of a link into one 16-byte store,
     # and the next load of one of them then waits for it (a third of a re-arm).
     target_compile_options(${target} PRIVATE -fno-tree-slp-vectorize -fvisibility=hidden
         $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions -fno-rtti -fno-threadsafe-statics>)
@@ -142,24 +142,24 @@ function(tickwheel_add_library target)
         set(map ${tickwheel_root}/src/tickwheel.map)
         target_link_options(${target} PRIVATE LINKER:--version-script=${map})
         set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${map})
-        if(TW_LINKER_HAS_UNDEFINED_VERSION)  # a library without the runtime has fewer functions than the map
+        if(TW_LINKER_HAS_UNDEFINED_VERSION)  # without the runtime, the library lacks functions of the map
             target_link_options(${target} PRIVATE LINKER:--undefined-version)
         endif()
     endif()
     set_target_properties(${target} PROPERTIES
         CXX_EXTENSIONS OFF
-        UNITY_BUILD OFF  # if the user's project has it on: sources have like names of their own
-        LINKER_LANGUAGE C)  # nothing of the C++ runtime is used, so nothing of it is linked
+        UNITY_BUILD OFF  # even in projects that turn it on: sources share names
+        LINKER_LANGUAGE C)  # the library does not use the C++ runtime
     if(PROJECT_NAME STREQUAL tickwheel)
         set_target_properties(${target} PROPERTIES
-            VERSION ${PROJECT_VERSION} SOVERSION 0)  # apart from the release: see src/tickwheel.map
+            VERSION ${PROJECT_VERSION} SOVERSION 0)  # independent of the release: see src/tickwheel.map
     endif()
     if(UNIX)  # a board has no loader
         set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
     endif()
 endfunction()
 
-# What a program in C needs as well if it links a library in C++, because its compiler does not add it.
+# The libraries that a program in C needs if it links a library in C++: the C compiler does not add them.
 set(tickwheel_cpp_libraries ${CMAKE_CXX_IMPLICIT_LINK_LIBRARIES})
 list(FILTER tickwheel_cpp_libraries INCLUDE REGEX "^(stdc|c)\\+\\+$")
 
@@ -172,7 +172,7 @@ function(tickwheel_in_cpp target name map)
     set_target_properties(${target} PROPERTIES
         CXX_EXTENSIONS OFF UNITY_BUILD OFF POSITION_INDEPENDENT_CODE ON EXPORT_NAME ${name}
         VERSION ${PROJECT_VERSION} SOVERSION 0
-        INSTALL_RPATH $ORIGIN)  # the other libraries are beside it
+        INSTALL_RPATH $ORIGIN)  # the other libraries are in the same folder
     target_link_options(${target} PRIVATE LINKER:--as-needed)
     if(BUILD_SHARED_LIBS)
         target_link_options(${target} PRIVATE LINKER:--version-script=${map})
@@ -182,11 +182,11 @@ endfunction()
 
 # tickwheel_install_pc(name target): the target's file for pkg-config, from cmake/NAME.pc.in of the project.
 function(tickwheel_install_pc name target)
-    # From the folder of the .pc file, so that the tree may be moved.
+    # The prefix relative to the folder of the .pc file, so that the installed tree can be moved.
     file(RELATIVE_PATH pc_prefix /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
     string(REGEX REPLACE "/$" "" pc_prefix "${pc_prefix}")
     get_target_property(kind ${target} TYPE)
-    if(kind STREQUAL STATIC_LIBRARY)  # a program that links it links what that uses; a shared one has it
+    if(kind STREQUAL STATIC_LIBRARY)  # a shared library has its own dependencies
         list(TRANSFORM tickwheel_cpp_libraries PREPEND " -l" OUTPUT_VARIABLE pc_cpp_libs)
     endif()
     configure_file(cmake/${name}.pc.in ${name}.pc @ONLY)

@@ -1,8 +1,8 @@
 # The settings of the library: platform, engine, size and runtime. Set them by -D, or by set() in the project that
 # adds this one. docs/GUIDE.md lists them.
 
-# tickwheel_setting(name default text): a cache variable. One that the user's project has set already stays as it
-# is, which CMake before 3.21 does not ensure.
+# tickwheel_setting(name default text): a cache variable. A variable that the user's project has already set
+# keeps its value, which CMake before 3.21 does not ensure.
 macro(tickwheel_setting name default text)
     if(DEFINED CACHE{${name}} OR NOT DEFINED ${name})
         set(${name} "${default}" CACHE STRING "${text}")
@@ -18,7 +18,7 @@ elseif(CMAKE_SYSTEM_NAME STREQUAL Generic AND CMAKE_SYSTEM_PROCESSOR MATCHES "^c
 elseif(CMAKE_SYSTEM_NAME STREQUAL Generic AND CMAKE_SYSTEM_PROCESSOR MATCHES "^riscv")
     set(default_port riscv)
 elseif(CMAKE_SYSTEM_NAME STREQUAL Generic)
-    set(default_port "")  # an unknown part: without a lock its interrupts would race
+    set(default_port "")  # unknown hardware: interrupts would race without a lock
 else()
     set(default_port none)
 endif()

@@ -2,8 +2,8 @@
 //
 // A page is rendered at its first request and then served for a minute, give or take a tenth, so
 // that pages that came together do not expire together. The cache keeps three pages: a fourth one
-// evicts the page that was requested least recently. Requests for a page that is being rendered
-// wait for it, so the backend renders it once.
+// evicts the page that was requested least recently. If several requests ask for a page that is not cached,
+// the backend renders it once, and all of them wait for it.
 #include <tickwheel/tickwheel.hpp>
 #include <tickwheel/ttl_map.hpp>
 
@@ -55,7 +55,7 @@ page_cache::options settings() {
     return o;
 }
 
-// Eight threads request one page at once. The backend answers when all have asked.
+// Eight threads request one page at once. The backend answers when all threads have asked.
 void crowd(page_cache &pages) {
     const std::uint64_t before = pages.stats().misses;
     const auto slowly = [&](const std::string &path) {
@@ -86,7 +86,7 @@ int main() {  // NOLINT(bugprone-exception-escape)
     rt.advance(5s);
     crowd(pages);  // the fourth page
 
-    pages.erase("/contact");  // it was edited
+    pages.erase("/contact");  // the page was edited
     request(pages, "/contact");
     rt.advance(2min);
 

@@ -32,7 +32,7 @@ static int64_t begin; /* reading of the clock when the game began */
 static void say(const struct skill *skill, const char *what, int64_t in) {
     printf("%7.1f s  %c  %-12s  %s", (double)(tw_runtime_now(rt) - begin) / 1e9, skill->key, skill->name,
            what);
-    if (in > 0) /* rounded up, because with 0.0 s left it would be ready */
+    if (in > 0) /* rounds up, because with 0.0 s left the skill would be ready */
         printf(" %.1f s", (double)(in + 49 * TW_MILLISECOND) / 1e9);
     printf("\n");
 }

@@ -1,5 +1,5 @@
-/* A report at half past two every night in Berlin: through both changes of daylight saving, and when the
- * clock is set. On virtual time, so it takes no time.
+/* A report at half past two every night in Berlin, across both changes of daylight saving, and when the clock
+ * is set. The program runs on virtual time, so it ends at once.
  *
  *     tickwheel_cron */
 #include <inttypes.h>
@@ -35,7 +35,7 @@ static void on_report(const struct tw_event *event, void *arg) {
         printf("report, which stands for %" PRIu64 " later ones as well\n", missed);
 }
 
-/* The first night after the present: those that were missed fire as one. */
+/* Returns the first night after the present, so missed nights fire as one. */
 static int64_t next_report(int64_t due_ns, void *arg) {
     const struct report *report = arg;
     const int64_t now_ns = tw_runtime_now(report->rt);
@@ -58,7 +58,7 @@ int main(void) {
     tw_handle handle;
     const char *why = "no memory";
 
-    setenv("TZ", "Europe/Berlin", 1); /* for what is printed */
+    setenv("TZ", "Europe/Berlin", 1); /* for the times that the program prints */
     if (tw_calendar_new(&report.calendar, "30 2 * * *", "Europe/Berlin", &why) != 0 ||
         tw_runtime_new(&report.rt, &options) != 0 || tw_timers_new(&timers, report.rt, NULL) != 0) {
         fprintf(stderr, "no timers: %s\n", why);

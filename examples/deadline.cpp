@@ -1,10 +1,10 @@
-// A page that is put together from three servers within 500 ms, as coroutines.
+// Coroutines that put a page together from three servers within 500 ms.
 //
 //     tickwheel_deadline            takes two seconds
 //     tickwheel_deadline virtual    the same on virtual time, at once
 //
-// Each server has 200 ms to answer. A deadline stops the work by its
-// std::stop_token, and co_await returns when the work has ended: nothing goes on behind its back.
+// Each server has 200 ms to answer. A deadline stops the work by its std::stop_token, and co_await returns
+// when the work has ended, so no work goes on afterwards.
 #include <array>
 #include <chrono>
 #include <coroutine>
@@ -45,7 +45,7 @@ template <class T> class task {
             frame_.destroy();
     }
 
-    void start() const { frame_.resume(); }  // the outermost one, which nobody awaits
+    void start() const { frame_.resume(); }  // for the outermost task, which no coroutine awaits
     bool await_ready() const noexcept { return false; }
     std::coroutine_handle<> await_suspend(std::coroutine_handle<> waiting) const noexcept {
         frame_.promise().waiting = waiting;
@@ -65,7 +65,7 @@ template <class T> class task {
     std::coroutine_handle<promise_type> frame_;
 };
 
-// It answers after `length`.
+// A server that answers after `length`.
 struct server {
     const char *name;
     milliseconds length;

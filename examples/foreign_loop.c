@@ -1,6 +1,6 @@
-/* Timers in the program's own loop: no thread, everything in turn.
+/* Timers in the program's own loop, without another thread.
  *
- * The timerfd driver lends a descriptor that is readable when something is due. poll stands here for any
+ * The timerfd driver lends a descriptor that is readable when a timer is due. poll stands here for any
  * loop; libuv, libevent, sd-event, GLib and Asio work as well. */
 #include <poll.h>
 #include <stdbool.h>

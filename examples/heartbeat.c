@@ -1,4 +1,4 @@
-/* Heartbeats: detects peers that fall silent, and times at which this program itself stood still.
+/* Heartbeats: detects peers that fall silent, and stalls of this program itself.
  *
  *     tickwheel_heartbeat            a dozen seconds of it
  *     tickwheel_heartbeat virtual    the same at once

@@ -4,7 +4,7 @@
  *     tickwheel_idle virtual    the same at once
  *
  * Each packet postpones one timeout, and almost none ever fires. Postponing is one store to the node, which
- * stays in its slot until that opens, and moves on only then. examples/echod does the same with real
+ * stays in its slot until the slot opens, and moves on only then. examples/echod does the same with real
  * sockets. */
 #include "passing.h"
 

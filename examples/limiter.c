@@ -4,7 +4,7 @@
  *     tickwheel_limiter virtual    the same at once
  *
  * No periodic timer refills the bucket, because that would wake the program forever. The level of the
- * bucket follows from the time. A timer is armed only while requests wait, for the moment at which the
+ * bucket follows from the time. The timer is armed only while requests wait, for the moment at which the
  * first of them may go. */
 #include "passing.h"
 
@@ -28,7 +28,7 @@ static struct limiter {
 static struct tw_runtime *rt;
 static unsigned requests, wakeups;
 
-/* Returns when there is a token again. */
+/* Returns the time at which there is a token again. */
 static int64_t next_token(void) { return limiter.full_at - (BURST - 1) * interval; }
 
 static void serve(struct request request) {

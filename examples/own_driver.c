@@ -20,11 +20,11 @@ static int64_t now(void) {
     return reading.tv_sec * TW_SECOND + reading.tv_nsec;
 }
 
-static const struct tw_driver *sleeper; /* the built-in one */
+static const struct tw_driver *sleeper; /* the built-in driver "sleep" */
 
 struct state {
     atomic_int woken; /* 1: wake was called since the last wait. A word: RISC-V exchanges no less */
-    _Alignas(max_align_t) unsigned char sleepers[]; /* the state of the built-in one */
+    _Alignas(max_align_t) unsigned char sleepers[]; /* the state of the built-in driver */
 };
 
 static int open_both(void *memory, enum tw_clock clock) {
@@ -39,8 +39,8 @@ static void wake(void *memory) {
     sleeper->wake(state->sleepers);
 }
 
-/* The sleeper may return early for no reason. Then this returns early too, far from the deadline, instead
- * of spinning for long; the runtime calls it again. */
+/* The sleeper may return early for no reason. If that is far from the deadline, this returns early, too,
+ * instead of spinning for long; the runtime calls it again. */
 static int wait_until(void *memory, const struct tw_deadlines *until) {
     struct state *state = memory;
     struct tw_deadlines nearly = *until;

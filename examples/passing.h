@@ -1,5 +1,5 @@
-/* How time passes in the examples: in real time; or, with the argument "virtual", at once and exactly, as in
- * their tests. */
+/* The time of the examples: real time, or with the argument "virtual" virtual time, which passes at once and
+ * exactly. The tests use virtual time. */
 #ifndef TICKWHEEL_EXAMPLES_PASSING_H
 #define TICKWHEEL_EXAMPLES_PASSING_H
 
@@ -52,7 +52,7 @@ static inline void stall(struct tw_runtime *rt, int64_t ns) {
     }
 }
 
-/* Returns the time since the begin, in seconds. */
+/* Returns the time since the start, in seconds. */
 static inline double since_begin(struct tw_runtime *rt) {
     return (double)(tw_runtime_now(rt) - passing_begin) / (double)TW_SECOND;
 }

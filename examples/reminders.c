@@ -24,7 +24,7 @@ static void say_when(void) {
     printf("%6.1f %-4s  ", now < day ? now : now / day, now < day ? "min" : "days");
 }
 
-/* Without a capacity a table grows, and for that it needs memory. */
+/* Without a capacity, a table grows, which needs memory and may fail. */
 static int must(int result) {
     if (result < 0)
         passing_failed(result);

@@ -1,4 +1,4 @@
-// Requests that are retried with exponential back-off, as coroutines.
+// Coroutines that retry requests with exponential back-off.
 //
 //     tickwheel_retry            takes five seconds
 //     tickwheel_retry virtual    the same on virtual time, at once
@@ -23,7 +23,7 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// A coroutine that starts at once. The task owns its frame.
+// A coroutine that starts at once. The task owns the coroutine's frame.
 class task {
   public:
     struct promise_type {
@@ -45,8 +45,8 @@ class task {
     std::coroutine_handle<promise_type> frame_;
 };
 
-// Doubles from 100 ms up to 1 s. Half of it is random, so that the clients of a server that was down
-// do not all come back at once.
+// A pause that doubles from 100 ms up to 1 s. Half of the pause is random, so that the clients of a server
+// that was down do not all come back at once.
 class back_off {
   public:
     explicit back_off(unsigned seed) : random_(seed) {}

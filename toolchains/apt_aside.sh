@@ -1,8 +1,8 @@
 # shellcheck shell=bash
-# apt-get on the side: with sources, lists and a cache of its own, so that nothing of the system's changes
-# and no package is installed. Sourced by the scripts here that fetch something.
+# Runs apt-get with separate sources, lists and cache, so that it changes nothing in the system and installs
+# no package. The scripts here that download something source this file.
 
-# apt_aside DIRECTORY ARGUMENT...: apt-get that sees the entries in DIRECTORY/sources, and no others.
+# apt_aside DIRECTORY ARGUMENT...: runs an apt-get that sees only the entries in DIRECTORY/sources.
 apt_aside() {
     local state=$1
     shift
@@ -11,7 +11,7 @@ apt_aside() {
         -o Dir::State::lists="$state/lists" -o Dir::Cache="$state/cache" -o APT::Sandbox::User= "$@"
 }
 
-# repository_of PACKAGE: the fields URI and FILE:LINE of the entry that the system has PACKAGE from.
+# repository_of PACKAGE: prints the URI and the FILE:LINE of the entry from which the system gets PACKAGE.
 repository_of() {
     local uri repository entry
     uri=$(apt-get download --print-uris "$1" 2>/dev/null | sed -n "s/^'\([^']*\)'.*/\1/p")

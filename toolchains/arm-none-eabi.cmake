@@ -1,6 +1,6 @@
 # Bare-metal Cortex-M: cmake --toolchain toolchains/arm-none-eabi.cmake -DTW_CPU=cortex-m3 ...
 # Needs gcc-arm-none-eabi, libnewlib-arm-none-eabi, libstdc++-arm-none-eabi-dev.
-if(NOT TW_CPU)  # cortex-m0, cortex-m3, cortex-m4f, or what -mcpu takes
+if(NOT TW_CPU)  # cortex-m0, cortex-m3, cortex-m4f, or any value of -mcpu
     set(TW_CPU cortex-m3)
 endif()
 list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES TW_CPU)

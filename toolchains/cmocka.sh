@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# toolchains/cmocka.sh DIRECTORY: puts the sources of CMocka there, from the distribution.
+# toolchains/cmocka.sh DIRECTORY: puts the distribution's sources of CMocka into DIRECTORY.
 #
-# Debian has no static CMocka for other processors; its source package has. The system need
-# not know of source packages: the entry that libcmocka-dev comes from is read once more, as
-# one of sources, with lists of its own in DIRECTORY, so that nothing outside it changes.
+# Debian has no static CMocka for other processors, so we build it from the source package. The system need
+# not list source packages: this script rewrites the entry from which libcmocka-dev comes into an entry for
+# sources, and keeps the lists in DIRECTORY, so that nothing else changes.
 set -euo pipefail
 
 die() {

@@ -1,6 +1,6 @@
-# Shared by the toolchain files of Linux boards, which set `triplet` and `emulator` and include
-# this. Programs run on the build machine under qemu-user, which finds shared libraries where the
-# cross compiler has them.
+# Shared by the toolchain files of Linux boards, which set `triplet` and `emulator` and include this file.
+# Programs run on the build machine under qemu-user, which finds shared libraries where the cross compiler has
+# them.
 set(CMAKE_SYSTEM_NAME Linux)
 string(REGEX MATCH "^[^-]+" CMAKE_SYSTEM_PROCESSOR ${triplet})
 set(CMAKE_C_COMPILER ${triplet}-gcc)

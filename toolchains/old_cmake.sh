@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# toolchains/old_cmake.sh DIRECTORY: puts the CMake of Debian 11, 3.18, there, as DIRECTORY/cmake: the
-# oldest that has to build the library. It is unpacked, not installed.
+# toolchains/old_cmake.sh DIRECTORY: unpacks the CMake of Debian 11, 3.18, into DIRECTORY, as DIRECTORY/cmake.
+# This is the oldest version that must build the library.
 set -euo pipefail
 
 die() {

@@ -1,15 +1,15 @@
 # shellcheck shell=bash
-# Which Debian packages ./dev needs for what, and how to install those that are missing. Sourced
-# by ./dev, which defines say and die.
+# The Debian packages that each verb of ./dev needs, and functions that install the missing ones. ./dev
+# sources this file, and defines say and die.
 
 compiler=(g++ cmake ninja-build)
-databases=(pkg-config libsqlite3-dev libpq-dev) # the library of durable timers is built for those that are there
+databases=(pkg-config libsqlite3-dev libpq-dev) # durable timers support the installed ones
 tests=("${compiler[@]}" python3 libcmocka-dev libgtest-dev "${databases[@]}")
 loops=(pkg-config libuv1-dev libevent-dev libev-dev libglib2.0-dev libsystemd-dev libasio-dev liburing-dev)
-tests_of_core=("${compiler[@]}" pkg-config libcmocka-dev) # what TW_TESTS=core has
+tests_of_core=("${compiler[@]}" pkg-config libcmocka-dev) # for TW_TESTS=core
 cortexm=(gcc-arm-none-eabi libstdc++-arm-none-eabi-dev)
 
-# need_for BUILD: what the configuration, build and tests of a preset, a board or a verb need.
+# need_for BUILD: installs what the configuration, build and tests of a preset, a board or a verb need.
 need_for() {
     case $1 in
     clang) need "${tests[@]}" clang ;;
@@ -49,7 +49,7 @@ need_for() {
     esac
 }
 
-# need PACKAGE...: installs those that are missing, and says so first.
+# need PACKAGE...: installs the missing packages, and says so first.
 need() {
     local package missing=()
     for package in "$@"; do
@@ -73,7 +73,7 @@ need_loops() {
     pkg-config --exists Qt5Core && return
     need_package_lists
     toolchains/qtcore.sh build/qtcore || die "there are no headers of Qt; see above"
-    # Its name differs between systems.
+    # The library's package has different names on different systems.
     library=$(apt-cache depends qtbase5-dev | sed -nE 's/^ *Depends: (libqt5core5[a-z0-9]+)$/\1/p')
     [ -n "$library" ] || die "apt-cache does not know the library of QtCore"
     need "$library"
@@ -94,7 +94,7 @@ as_root() {
     fi
 }
 
-# is_there PACKAGE: true if what the package brings is there, however it was installed.
+# is_there PACKAGE: true if the package's tools are installed, from a package or otherwise.
 is_there() {
     case $1 in
     ninja-build) command -v ninja >/dev/null ;;
@@ -133,7 +133,8 @@ is_there() {
     esac
 }
 
-# The fuzzer and the sanitizers; newer versions of clang name the files without the processor.
+# True if clang's fuzzer and sanitizers are installed; newer versions of clang name the files without the
+# processor.
 has_clang_runtimes() {
     command -v clang >/dev/null || return 1
     [ -e "$(clang --print-file-name="libclang_rt.fuzzer-$(uname -m).a")" ] ||

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# toolchains/qtcore.sh DIRECTORY: puts Qt's headers of QtCore there, from the distribution's package.
+# toolchains/qtcore.sh DIRECTORY: puts the headers of QtCore into DIRECTORY, from the distribution's package.
 #
-# To install that package takes 135 others, for graphics, which an event loop needs none of: 75 MB, and
-# 316 MB on disk. These headers and the library beside them are 6 MB, and 32 MB.
+# Installing that package would install 135 others, for graphics, which an event loop does not need: a
+# download of 75 MB, and 316 MB on disk. These headers and the library are 6 MB and 32 MB.
 set -euo pipefail
 
 die() {

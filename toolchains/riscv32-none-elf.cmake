@@ -1,6 +1,6 @@
 # Bare-metal RV32IMAC: cmake --toolchain toolchains/riscv32-none-elf.cmake ...
-# Needs gcc-riscv64-unknown-elf (it builds for 32 bits too) and, as that comes without the
-# headers of C++, those of another bare-metal gcc: libstdc++-arm-none-eabi-dev.
+# Needs gcc-riscv64-unknown-elf, which builds for 32 bits, too. It comes without the headers of C++, so this
+# also needs those of another bare-metal gcc: libstdc++-arm-none-eabi-dev.
 set(CMAKE_SYSTEM_NAME Generic)
 set(CMAKE_SYSTEM_PROCESSOR riscv32)
 set(CMAKE_C_COMPILER riscv64-unknown-elf-gcc)
@@ -11,8 +11,8 @@ set(board_flags " -march=rv32imac -misa-spec=2.2 -mabi=ilp32 -mcmodel=medlow -ms
 string(APPEND CMAKE_C_FLAGS_INIT ${board_flags})
 string(APPEND CMAKE_CXX_FLAGS_INIT ${board_flags})
 
-# The core asks for freestanding headers only (<cstdint>, <bit>, <type_traits> ...), which
-# are the same for every target; config of a bare-metal library, so that they ask for nothing.
+# The core includes freestanding headers only (<cstdint>, <bit>, <type_traits> ...), which are the same for
+# every target. Their configuration is that of a bare-metal library, so that they include no others.
 execute_process(COMMAND ${CMAKE_COMMAND} -E echo "#include <type_traits>"
     COMMAND ${CMAKE_CXX_COMPILER} -x c++ -fsyntax-only -
     RESULT_VARIABLE has_no_cxx_headers OUTPUT_QUIET ERROR_QUIET)

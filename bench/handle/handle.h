@@ -8,7 +8,7 @@
 //   move(timer, delay_ns)     of a pending one
 //   stop(timer)               of a pending one
 //   fired()                   how often callbacks have run, on virtual time
-//   tick()                    if it is on no runtime: a millisecond passes
+//   tick()                    without a runtime: lets a millisecond pass
 #ifndef TICKWHEEL_BENCH_HANDLE_H
 #define TICKWHEEL_BENCH_HANDLE_H
 
@@ -101,7 +101,7 @@ template <class Timers> double churn(const Task &task) {
     });
 }
 
-// All that a timer costs in its life: start it, advance tick by tick, call it.
+// The whole cost of a timer's life: start it, advance tick by tick, call it.
 template <class Timers> double life(const Task &task) {
     const Delays delays = delays_of(task.inputs.deadlines, millisecond, horizon * millisecond);
     VirtualRuntime runtime;
@@ -155,8 +155,8 @@ template <class Timers> double block_total_ns(const Task &task) {
     return cpu_ns() - start;
 }
 
-// Returns the cost of each tick, sorted. The vector is filled beforehand, because the first access to a
-// huge page can take longer than any tick.
+// Returns the cost of each tick, sorted. Fills the vector beforehand, because the first access to a huge page
+// can take longer than any tick.
 template <class Timers> std::vector<double> block_ticks_us(const Task &task) {
     Block<Timers> block(task);
     std::vector<double> us(ticks_passed);
@@ -191,7 +191,8 @@ inline double resident_bytes() {
 // What the library occupies for each timer, without the handle that the user keeps. Resident memory
 // is measured because it counts all memory, however it was allocated: malloc's own count misses memory
 // that is mapped directly, and freed memory that malloc keeps. It counts no page that is reserved but
-// never touched. Free pages of the heap are given back first, or timers could move in unnoticed.
+// never touched. The run first gives back the heap's free pages, because timers could otherwise use them
+// unnoticed.
 template <class Timers> double memory_bytes(const Task &task) {
     const Delays delays = far_delays_of(task.inputs.ticks);
     VirtualRuntime runtime;

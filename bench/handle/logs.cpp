@@ -1,10 +1,10 @@
-// The yardstick for timers.h: what the structure of this library's records costs without all that a library
-// adds. Records in one array, slots of three levels as logs of entries, a spinlock around each call; no bound
-// on a step, no check of a handle but its generation, no other thread to wake. For life and churn alone.
+// The yardstick for handle.h: the data structure of this library's records without the rest of the library.
+// Records in one array, slots of three levels as logs of entries, a spinlock around each call; no bound on a
+// step, no check of a handle but its generation, no other thread to wake. Only for life and churn.
 #include <atomic>
 #include <cstring>
 
-#include "timers.h"
+#include "handle.h"
 
 namespace {
 
@@ -144,8 +144,7 @@ class Logs {
         --pending_;
     }
 
-    // Calls each(entry) for all entries of a log, which is empty then. Records are fetched eight entries
-    // ahead.
+    // Empties a log and calls each(entry) for its entries. Prefetches the record eight entries ahead.
     template <class Each> void take_all(Log &from, Each each) {
         const Log all = from;
         from = {};

@@ -1,5 +1,5 @@
-// timers.h with intrusive nodes on the same runtime.
-#include "timers.h"
+// handle.h with intrusive nodes on the same runtime.
+#include "handle.h"
 
 namespace {
 

@@ -1,7 +1,7 @@
-// timers.h with this library's handles.
+// handle.h with this library's timers by handle.
 #include <tickwheel/timers.h>
 
-#include "timers.h"
+#include "handle.h"
 
 namespace {
 

@@ -1,7 +1,7 @@
-// Workloads of kind `observing`: what it costs that a runtime measures each fire (observe.h). The same source
-// is built with the library as it is, and with one that does not measure (TW_UNMEASURED).
+// Workloads of kind `observing`: what it costs that a runtime measures each fire (observe.h). This source is
+// built twice: with the library, and with a library that does not measure (TW_UNMEASURED).
 //
-// In real time, because on virtual time there is nothing to time.
+// In real time, because on virtual time the runtime measures nothing.
 #include <poll.h>
 
 #include <tickwheel/timers.h>
@@ -15,12 +15,12 @@ namespace {
 
 using namespace bench;
 
-constexpr std::int64_t from = 800 * millisecond, spread = 400 * millisecond;  // time enough to start them
+constexpr std::int64_t from = 800 * millisecond, spread = 400 * millisecond;  // time to start the timers
 
 std::uint64_t fired;
 
-// A runtime that is dispatched here, so that what it costs can be told apart from sleeping. A timer that is
-// due before all others keeps their starts from waking it.
+// A runtime that this thread dispatches, so that sleeping does not count as its cost. One timer is due before
+// all others, so that starting them wakes nothing.
 class LentRuntime {
   public:
     LentRuntime() {
@@ -38,7 +38,7 @@ class LentRuntime {
     LentRuntime(const LentRuntime &) = delete;
     LentRuntime &operator=(const LentRuntime &) = delete;
 
-    // Dispatches until so many have fired; returns the processor time of that for each.
+    // Dispatches until n timers have fired. Returns the processor time for each.
     double fire(std::size_t n) {
         double cost = 0;
         while (fired < n) {

@@ -57,8 +57,8 @@ class Libev {
     std::uint64_t fired() const { return fired_; }
 
   private:
-    // Returns true if the loop looks at its timers by then anyway. If not, sets `look_` so that
-    // it will.
+    // Returns true if the loop looks at its timers within `delay` anyway. If not, sets `look_` so that it
+    // will.
     bool looks_by(ev_tstamp delay) {
         if (ev_is_active(&look_) && ev_timer_remaining(loop_, &look_) <= delay)
             return true;

@@ -30,7 +30,7 @@ class Multimap {
     Multimap(const Multimap &) = delete;
     Multimap &operator=(const Multimap &) = delete;
 
-    // Reuses the map's node instead of freeing it. Wakes the thread if it would sleep too long.
+    // Reuses the map's node instead of freeing it. Wakes the thread if the thread would sleep too long.
     void arm(std::uint32_t i, std::int64_t delay_ns) {
         const std::int64_t deadline = bench::monotonic_ns() + delay_ns;
         std::unique_lock hold(mutex_);

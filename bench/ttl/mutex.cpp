@@ -1,6 +1,6 @@
 // Baseline of our own, which many programs use: a std::unordered_map and a list by last use
-// behind a mutex, and a thread that removes expired elements ten times a second. Built twice: it
-// scans every element, or it keeps a std::multimap by deadline.
+// behind a mutex, and a thread that removes expired elements ten times a second. Built twice: one build scans
+// every element, the other keeps a std::multimap by deadline.
 #include <condition_variable>
 #include <list>
 #include <map>

@@ -1,4 +1,4 @@
-// This library, once per driver. Its callbacks run on a thread of its own.
+// This library, once per driver. The callbacks run on the runtime's own thread.
 #include <tickwheel/runtime.h>
 
 #include <semaphore>

@@ -138,9 +138,9 @@ double put_at_pace(peer &one, const options &all) {
 
 // A job that has not run when `patience` ends counts with a lateness of `patience`.
 void lateness(const options &all) {
-    peer it(all);
+    peer one(all);
     one.start();
-    const double slowest_put = put_at_pace(it, all);
+    const double slowest_put = put_at_pace(one, all);
     const auto jobs = static_cast<std::size_t>(all.rate / 10) * static_cast<std::size_t>(all.seconds * 10);
     const auto begin = std::chrono::steady_clock::now();
     while (one.fires() < jobs && seconds_since(begin) < all.ahead + all.patience)
@@ -178,22 +178,22 @@ void throughput(const options &all) {
     double puts, fires, overlapped;
     std::size_t done, done_overlapped;
     {
-        peer it(all);
+        peer one(all);
         auto begin = std::chrono::steady_clock::now();
-        put_all(it, all);
+        put_all(one, all);
         puts = seconds_since(begin);
         begin = std::chrono::steady_clock::now();
         one.start();
-        done = run_all(it, all);
+        done = run_all(one, all);
         fires = seconds_since(begin);
     }
     {
-        peer it(all);
+        peer one(all);
         one.start();
         sleep(1);
         const auto begin = std::chrono::steady_clock::now();
-        put_all(it, all);
-        done_overlapped = run_all(it, all);
+        put_all(one, all);
+        done_overlapped = run_all(one, all);
         overlapped = seconds_since(begin);
     }
     print_head(all);
@@ -225,7 +225,7 @@ double syncs_per_second(const char *address) {
 // How many puts a second a database takes, one in each transaction and 100 in each, compared with the writes
 // that its disk makes.
 void puts(const options &all) {
-    peer it(all);
+    peer one(all);
     const auto per_second = [&](std::size_t count, std::size_t batch) {
         const std::vector<std::int64_t> due(batch, wall_now() + 86400 * TW_SECOND);
         const auto begin = std::chrono::steady_clock::now();

@@ -1,11 +1,11 @@
-/* The showcase: runs the same timers on each driver in turn, measured by their callbacks.
+/* The showcase: runs the same timers on each driver in turn. The callbacks measure the lateness.
  *
- * It arms eight periodic timers and 32 oneshots. Each callback reads the clock and compares the
+ * The program arms eight periodic and 32 one-shot timers. Each callback reads the clock and compares the
  * reading with the requested deadline. The last driver runs on virtual time, where nothing is late
  * and a year passes in a moment.
  *
- * The program exits with 1 if a timer fired early, was lost or left its grid. Lateness is shown but
- * not judged, because it depends on the machine. */
+ * The program exits with 1 if a timer fired early, was lost or left its grid. It shows the lateness but does
+ * not judge it, because lateness depends on the machine. */
 #include <errno.h>
 #include <getopt.h>
 #include <signal.h>
@@ -21,7 +21,7 @@ enum { DRIVERS = 5, VIRTUAL_STEPS = 73 };
 
 static const int64_t frame_ns = 100 * TW_MILLISECOND;
 static const int64_t year_ns = TW_SECOND * 86400 * 365;
-static const int64_t patience_ns = 120 * TW_SECOND; /* wait for timers that do not fire */
+static const int64_t patience_ns = 120 * TW_SECOND; /* how long to wait for timers that do not fire */
 static double seconds = 5;                          /* for each driver */
 
 static struct trial trials[DRIVERS] = {

@@ -1,9 +1,9 @@
 /* Runs the timers of the showcase on each driver in turn, and writes as JSON what the runtimes have measured:
- * how late fires were and why, and how long callbacks ran. For the page that ./dev report writes.
+ * how late fires were and why, and how long callbacks ran. ./dev report makes a page of that.
  *
- *     tickwheel_measure [SECONDS] > drivers.json     for each driver; 3 if not said
+ *     tickwheel_measure [SECONDS] > drivers.json     for each driver; 3 by default
  *
- * A driver that this system does not have is written down with the reason. The program exits with 1 if a
+ * For a driver that this system does not have, the output has the reason. The program exits with 1 if a
  * timer fired early, was lost or left its grid, and with 2 if it could not run. */
 #include <inttypes.h>
 #include <stdio.h>

@@ -9,7 +9,7 @@
 static const int64_t periods[PERIODIC] = {10, 20, 25, 40, 50, 100, 125, 250};
 enum { LONGEST_DELAY = 200 };
 
-/* P1 is measured by a clock that is not the wheel's, except on virtual time. */
+/* Except on virtual time, we measure P1 by another clock than the wheel's. */
 static int64_t reading(struct trial *trial) {
     struct timespec now;
     if (trial->is_virtual)
@@ -18,7 +18,7 @@ static int64_t reading(struct trial *trial) {
     return now.tv_sec * TW_SECOND + now.tv_nsec;
 }
 
-/* A linear congruential generator, of which only the upper bits are random enough. */
+/* Draws from a linear congruential generator, whose upper bits alone are random enough. */
 static int64_t random_delay(struct timer *timer) {
     timer->random = timer->random * 1664525u + 1013904223u;
     return (timer->random >> 16) % LONGEST_DELAY + 1;
@@ -54,8 +54,8 @@ static void on_fire(struct tw_node *node, void *arg) {
     unsigned n = 1 + atomic_fetch_add_explicit(&timer->fires, 1, memory_order_relaxed);
     (void)node;
 
-    /* Waking takes longer than a tick, which would hide a deadline that was rounded down; so the due
-     * time is compared as well. */
+    /* Waking takes longer than a tick, which would hide a deadline that was rounded down; so we also compare
+     * the due time. */
     if (late < 0 || tw_runtime_due(trial->rt) < timer->deadline_ns)
         atomic_fetch_add_explicit(&trial->early, 1, memory_order_relaxed);
     lateness_note(&trial->lateness, late > 0 ? late : 0);
@@ -110,8 +110,8 @@ bool trial_saw_all(struct trial *trial) {
     return true;
 }
 
-/* Every timer should be pending here: periodic ones are armed again by the wheel, oneshots by their
- * callbacks. */
+/* Every timer should be pending here: the wheel arms periodic timers again, and the callbacks arm the
+ * one-shot timers. */
 void trial_stop(struct trial *trial) {
     trial->ran_ns = trial_ran(trial);
     trial->state = DONE;

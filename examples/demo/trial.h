@@ -1,4 +1,4 @@
-/* One driver on trial: a runtime with periodic and oneshot timers whose callbacks compare the clock with
+/* One driver on trial: a runtime with periodic and one-shot timers whose callbacks compare the clock with
  * the requested deadline.
  *
  * The runtime's thread writes; any thread may read at the same time. */
@@ -18,7 +18,7 @@ struct timer {
     struct tw_node node;
     struct trial *trial;
     int64_t deadline_ns; /* the next requested deadline */
-    int64_t period_ns;   /* 0: a oneshot, armed again by its callback */
+    int64_t period_ns;   /* 0: a one-shot timer, which its callback arms again */
     uint32_t random;     /* state of the generator of its delays */
     atomic_uint fires;
 };
@@ -43,14 +43,14 @@ struct trial {
     unsigned lost;                 /* timers that neither fired as often as armed nor are pending */
 };
 
-/* Makes and starts the runtime and arms the timers. Returns 0 or a negative errno; 0 as well if the driver
- * is optional, and is refused. */
+/* Makes and starts the runtime and arms the timers. Returns 0 or a negative errno; also 0 if the system
+ * refuses an optional driver. */
 int trial_begin(struct trial *trial);
 
 /* Moves virtual time. Returns 0 or a negative errno. */
 int trial_move(struct trial *trial, int64_t ns);
 
-/* Returns how long it has run, by its own clock. */
+/* Returns how long the trial has run, by its own clock. */
 int64_t trial_ran(struct trial *trial);
 
 /* Returns true if each of its timers has fired. */
@@ -62,7 +62,7 @@ void trial_stop(struct trial *trial);
 /* Returns how often its thread has woken up. */
 uint64_t trial_wakeups(struct trial *trial);
 
-/* Returns true if no fire was early, lost or off its grid, or there were none because the driver is refused.
+/* Returns true if no fire was early, lost or off its grid, or if the system refuses the driver.
  * Lateness does not count, because it depends on the machine. */
 bool trial_is_good(struct trial *trial);
 

@@ -1,6 +1,6 @@
 #!/bin/bash
-# check.sh CHECK ECHOD LOAD: starts the daemon on any port, treats it as one of the functions
-# below says, stops it by SIGTERM, and looks at its exit status and counts.
+# check.sh CHECK ECHOD LOAD: starts the daemon on any port, runs the function check_CHECK against it, stops it
+# by SIGTERM, and checks its exit status and counts.
 set -u
 check=$1 echod=$2 load=$3
 dir=$(mktemp -d)
@@ -13,7 +13,7 @@ fail() {
     exit 1
 }
 
-# start OPTION...: the daemon, with no more than $descriptors; sets $daemon and $port.
+# start OPTION...: starts the daemon, with at most $descriptors descriptors; sets $daemon and $port.
 descriptors=
 start() {
     (ulimit ${descriptors:+-n $descriptors} >/dev/null && exec "$echod" "$@") >"$dir/daemon" 2>&1 &
@@ -27,7 +27,7 @@ start() {
     fail "the daemon does not listen"
 }
 
-# Waits for the end of the daemon, which was told to.
+# Waits for the end of the daemon, which has already got its signal.
 ended() {
     wait "$daemon" || fail "the daemon ended with $?"
     daemon=
@@ -39,10 +39,10 @@ stop() {
     ended
 }
 
-# count FILE NAME: the number behind NAME= in what daemon or load said.
+# count FILE NAME: prints the number after NAME= in the output of the daemon or of the load client.
 count() { sed -n "s/.* $2=\([0-9]*\).*/\1/p; s/^$2=\([0-9]*\).*/\1/p" "$dir/$1"; }
 
-# is NAME NUMBER: of the daemon's counts.
+# is NAME NUMBER: checks one of the daemon's counts.
 is() {
     local found
     found=$(count daemon "$1")
@@ -53,7 +53,7 @@ is() {
 at_least() { [ "$(count daemon "$1")" -ge "$2" ] || fail "$1 is less than $2"; }
 at_most() { [ "$(count daemon "$1")" -le "$2" ] || fail "$1 is more than $2"; }
 
-# run_load OPTION...: and compares what both sides have counted.
+# run_load OPTION...: runs the load client and compares the counts of both sides.
 timeouts="--idle 1500 --request 800 --keepalive 600"
 no_timeouts="--idle 600000 --request 600000 --keepalive 0"
 run_load() {
@@ -63,7 +63,7 @@ run_load() {
     tail -n 1 "$dir/daemon"
     is accepted "$(count load connections)"
     at_least echoed_bytes "$(count load echoed_bytes)"
-    # Had this machine no time for the load client, peers may have met other timeouts.
+    # If this machine had no time for the load client, peers may have met other timeouts.
     if [ "$(count load starved)" -eq 0 ]; then
         is idle_closed "$(count load silent_closed)"
         is request_timeouts "$(count load stalled_closed)"
@@ -72,7 +72,7 @@ run_load() {
     fi
 }
 
-# Stops the daemon in its tracks; returns when all its threads stand still.
+# Suspends the daemon; returns when all its threads stand still.
 hold_up() {
     kill -STOP "$daemon"
     for ((i = 0; i < 600; ++i)); do
@@ -112,10 +112,10 @@ check_backpressure() {
     run_load $no_timeouts --connections 5 --greedy 1
     is left 5
     at_least blocked_sends 1
-    at_most vain_turns 10 # it waits for room, and for input, and does not spin
+    at_most vain_turns 10 # the daemon waits for room and for input, and does not spin
 }
 
-# No descriptors left: accepting pauses, everybody is served in the end.
+# Without free descriptors the daemon pauses accepting, and serves every client in the end.
 check_descriptors() {
     local began
     began=$(now_ms)
@@ -124,10 +124,10 @@ check_descriptors() {
     run_load $timeouts --connections 150
     at_most most_open "$descriptors"
     at_least accept_pauses 1
-    at_most accept_pauses $((($(now_ms) - began) / 100 + 1)) # each takes 100 ms: no spinning
+    at_most accept_pauses $((($(now_ms) - began) / 100 + 1)) # each pause takes 100 ms: no spinning
 }
 
-# No more connections than allowed; the others wait in the kernel's queue.
+# The daemon accepts no more connections than allowed; the others wait in the kernel's queue.
 check_connections() {
     start $timeouts --connections 50
     run_load $timeouts --connections 150
@@ -135,7 +135,7 @@ check_connections() {
     is accept_pauses 0
 }
 
-# At SIGTERM an open request may finish; who has none is sent away at once.
+# At SIGTERM an open request may finish; the daemon ends clients without a request at once.
 check_grace() {
     start $no_timeouts --grace 60000
     connect 3 && connect 4
@@ -151,7 +151,7 @@ check_grace() {
     is cut_off 0
 }
 
-# But only as long as the grace lasts, and not less.
+# Open requests get the grace time, no more and no less.
 check_cut_off() {
     local began
     start $no_timeouts --grace 300
@@ -165,7 +165,7 @@ check_cut_off() {
     is cut_off 1
 }
 
-# If the daemon is held up beyond every timeout, what was sent in time still counts.
+# If the daemon is held up beyond every timeout, bytes that were sent in time still count.
 check_held_up() {
     start --idle 5000 --request 4500 --keepalive 0
     connect 3 && connect 4

@@ -49,8 +49,8 @@ static void unlink_it(struct connection *c) {
         c->server->connections = c->next;
 }
 
-/* May be called in the callbacks of the connection's own nodes and descriptor. After the shutdowns and the
- * unwatch no callback uses the connection any more, so it can be freed. */
+/* May be called in the callbacks of the connection's own nodes and descriptor. Once its nodes are retired and
+ * its descriptor is no longer watched, no callback uses the connection, so it can be freed. */
 void connection_end(struct connection *c, uint64_t *count) {
     struct server *server = c->server;
     ++*count;
@@ -81,7 +81,7 @@ static void request_begins(struct connection *c) {
     tw_runtime_after(c->server->rt, &c->request, c->server->settings.request_ns);
 }
 
-/* Makes the end of input here; bytes that were received before are still read. */
+/* Ends the input on this side; the daemon still reads bytes that the kernel has already received. */
 static void dismiss(struct connection *c) { shutdown(c->fd, SHUT_RD); }
 
 static void request_answered(struct connection *c) {
@@ -114,7 +114,7 @@ static void on_request_timeout(struct tw_node *node, void *arg) {
         connection_end(c, &c->server->counts.request_timeouts);
 }
 
-/* The probe is an empty line, because a single byte is sent whole or not at all. */
+/* The probe is an empty line, because the kernel takes a single byte whole or not at all. */
 static void on_keepalive(struct tw_node *node, void *arg) {
     (void)node;
     struct connection *c = arg;

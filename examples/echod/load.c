@@ -83,8 +83,8 @@ static unsigned sum(const unsigned *numbers) {
     return total;
 }
 
-/* If every peer has ended, those that should have been closed for a timeout were. It remains to check that
- * none ended in a wrong way. */
+/* If every peer has ended, the daemon has closed all peers that it should have. It remains to check that none
+ * ended in a wrong way. */
 static bool is_ok(const struct load *load) {
     const struct findings *f = &load->run.findings;
     return f->early == 0 && f->wrong_bytes == 0 && f->unprobed == 0 && f->unopened == 0 &&

@@ -100,7 +100,7 @@ static void on_end_of_input(struct peer *p) {
 /* --- asking ------------------------------------------------------------------------ */
 
 /* Sends the present line, at most up to its byte `end` (0: all of it), as far as the connection takes it. A
- * connection that is not yet established takes nothing. Returns true if it took something. */
+ * connection that is not yet established takes nothing. Returns true if the connection took something. */
 static bool push(struct peer *p, size_t end) {
     char line[LINE_BYTES];
     size_t size = make_line(p, p->sent.line, line);
@@ -160,7 +160,7 @@ static void on_beat(struct tw_node *node, void *arg) {
     case GREEDY:
         on_greedy_beat(p);
         break;
-    case PATIENT: /* it leaves now */
+    case PATIENT: /* its time is over: leaves */
         if (all_is_echoed(p))
             leave(p);
         break;
@@ -245,7 +245,7 @@ static int connect_to(int port, bool small_buffer) {
 
 static void start_beating(struct peer *p) {
     const struct plan *plan = &p->run->plan;
-    /* Spread over a beat, not all at once. */
+    /* the peers are spread over a beat */
     struct tw_when when = {.due_ns = p->index % 100 * plan->beat_ns / 100, .period_ns = plan->beat_ns};
     when.missed = TW_DELAY;
     if (p->kind == PATIENT)

@@ -71,7 +71,7 @@ struct peer {
      * daemon's own timeouts cannot have begun earlier. */
     int64_t started; /* connecting */
     int64_t heard;   /* the latest sending that the daemon has certainly heard */
-    int64_t asked;   /* the first byte of what is not wholly echoed yet */
+    int64_t asked;   /* the first byte of the oldest line that is not wholly echoed yet */
 };
 
 /* Connects; the peer then acts by itself. The caller has set run, kind and index of *peer. */

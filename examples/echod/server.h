@@ -35,7 +35,7 @@ struct counts {
     uint64_t idle_closed;
     uint64_t request_timeouts;
     uint64_t too_long; /* their line was too long */
-    uint64_t failed;   /* the system refused to watch them */
+    uint64_t failed;   /* the system refused to watch their descriptor */
     uint64_t cut_off;  /* when the grace time was over */
 };
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# cooldown.sh PROGRAM: at a terminal it takes keys, and leaves the terminal as it was,
-# whether it is ended by x or by ctrl-C. Nothing here is timed but how long to wait at most.
+# cooldown.sh PROGRAM: at a terminal the program takes keys, and restores the terminal when it ends, by x or
+# by ctrl-C. This script measures no times; it only limits the waits.
 set -euo pipefail
 program=$1
 folder=$(mktemp -d)
@@ -12,7 +12,7 @@ fail() {
     exit 1
 }
 
-# Until the screen shows TEXT.
+# Waits until the screen shows TEXT.
 wait_for() {
     for ((tries = 0; tries < 600; ++tries)); do
         if grep -qF -- "$1" "$folder/screen"; then return; fi

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# daemon.sh PROGRAM: it says that it is ready and alive, and stops on SIGTERM, with 0.
-# Nothing here is timed but how long to wait at most.
+# daemon.sh PROGRAM: the program prints that it is ready and alive, and on SIGTERM it exits with 0. This
+# script measures no times; it only limits the waits.
 set -euo pipefail
 program=$1 seen=""
 
@@ -13,7 +13,7 @@ exec {said}< <(exec "$program" 2>&1)
 pid=$!
 trap 'kill -KILL "$pid" 2>/dev/null || true' EXIT
 
-# Until it has said WORD.
+# Waits until the program has printed WORD.
 wait_for() {
     local line
     until [[ $seen == *" $1 "* ]]; do

@@ -1,5 +1,5 @@
 # cmake -D program=... -P first.cmake
-# The README's first program ends well, and says what it says there. How often is a matter of the machine.
+# The README's first program ends well and prints its lines. Their number depends on the machine.
 execute_process(COMMAND ${program} OUTPUT_VARIABLE output RESULT_VARIABLE status)
 if(NOT status EQUAL 0 OR NOT output MATCHES "^alive\n((alive|idle|session 7 was idle)\n)*$")
     message(FATAL_ERROR "it ended with ${status} and said:\n${output}")

@@ -1,5 +1,5 @@
 # cmake -D example=... -D language=... -D readme=... -P in_readme.cmake
-# The README shows the example that is compiled here, byte by byte, and is 150 lines long at most.
+# The README shows, byte for byte, the example that this build compiles, and has at most 150 lines.
 file(READ ${readme} text)
 file(READ ${example} shown)
 set(block "```${language}\n${shown}```\n")

@@ -1,6 +1,6 @@
 # cmake -D program=... -P showcase.cmake
 # The showcase, shortened: every driver has its row, nothing drifted, virtual time is
-# exact, and the verdict is good. How late anything was is not judged.
+# exact, and the verdict is good. This script does not judge the lateness.
 execute_process(COMMAND ${program} --seconds-per-driver 0.3
     OUTPUT_VARIABLE printed ERROR_VARIABLE errors RESULT_VARIABLE result)
 

@@ -1,8 +1,8 @@
 /* A heartbeat, a timeout that each beat puts off, one that is cancelled in time, a timer that another thread
- * arms while the loop sleeps, and ten timers at once where a dispatch may run four. What is printed does not
+ * arms while the loop sleeps, and ten timers at once where a dispatch may run four. The output does not
  * depend on how long anything takes: timers fire in the order of their deadlines, however late (P3).
  *
- * With an argument something happens besides, for the tests:
+ * With an argument, for the tests, something else happens as well:
  *   inside   the second beat runs the loop, and so holds up the beats after it
  *   free     the last callback frees the runtime
  *   fail     the descriptor cannot be programmed any more after the last beat
@@ -77,7 +77,7 @@ static void *arm_from_thread(void *arg) {
     return arg;
 }
 
-/* --- what goes on all the time ------------------------------------------------------ */
+/* --- the heartbeat and its timeout -------------------------------------------------- */
 
 static void run_loop_inside(void) {
     printf("the loop runs inside a callback\n");
@@ -165,7 +165,7 @@ void story_refused(int error) {
 }
 
 int story_end(void) {
-    /* The descriptor is still there, for another loop. */
+    /* After a failure, the descriptor still exists for another loop. */
     if (trouble[0] == '\0' && tw_runtime_dispatch(rt) != 0)
         over = false;
     tw_runtime_free(rt);

@@ -1,4 +1,4 @@
-/* What the programs in this folder do in common: a few timers, which do not know what loop they run in. */
+/* The common part of the programs in this folder: a few timers, which do not know in which loop they run. */
 #ifndef TICKWHEEL_EXAMPLES_STORY_H
 #define TICKWHEEL_EXAMPLES_STORY_H
 
@@ -10,14 +10,14 @@ extern "C" {
 
 /* Makes a runtime and arms the first timers. The last of them calls `end`, which detaches the runtime from
  * the loop and ends the loop. `inside` runs the loop for a moment, inside a callback; null if the library
- * does not allow that. Without an argument all goes well; story.c has the arguments. Ends the program if
- * there can be no runtime. */
+ * does not allow that. Without an argument all goes well; story.c lists the arguments. Ends the program if it
+ * cannot make the runtime. */
 struct tw_runtime *story_begin(int argc, char **argv, void (*end)(void), void (*inside)(void));
 
 /* For a loop to call if the runtime cannot go on. */
 void story_failed(int error, void *arg);
 
-/* Says why the runtime was not attached to a loop. */
+/* Prints why the runtime was not attached to a loop. */
 void story_refused(int error);
 
 /* Frees the runtime. Returns what main should: 0 if the story went as told. */

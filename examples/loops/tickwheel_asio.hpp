@@ -48,9 +48,9 @@ class asio_attachment {
   public:
     using on_failed = std::function<void(int error)>;
 
-    // Has the loop dispatch the runtime. failed(error), with a negative errno, is called if it cannot any
-    // more, and nothing is watched from then on: detach, and find out why. Throws std::system_error with the
-    // error of tw_runtime_fd, or EINVAL if `failed` is empty, and what Asio throws.
+    // Makes the loop dispatch the runtime. If the loop cannot do so any more, it calls failed(error), with a
+    // negative errno, and stops watching: detach, and find out why. Throws std::system_error with the error
+    // of tw_runtime_fd, or EINVAL if `failed` is empty, and what Asio throws.
     asio_attachment(const asio_used::any_io_executor &executor, tw_runtime *rt, on_failed failed)
         : watch_(std::make_shared<watch>(executor, rt, std::move(failed))) {
         wait(watch_);
@@ -65,7 +65,7 @@ class asio_attachment {
   private:
     using descriptor = asio_used::posix::stream_descriptor;
 
-    // What a wait in the loop still needs when the attachment is gone.
+    // The state that a wait in the loop still needs when the attachment is gone.
     struct watch {
         watch(const asio_used::any_io_executor &executor, tw_runtime *runtime, on_failed function)
             : rt(runtime), failed(std::move(function)), ready(executor, descriptor_of(rt, failed)) {}
@@ -75,7 +75,7 @@ class asio_attachment {
 
         bool is_attached() const { return ready.is_open(); }
 
-        // The descriptor is the runtime's, so it is not closed here.
+        // Releases the descriptor without closing it, because it belongs to the runtime.
         void end() {
             if (is_attached())
                 ready.release();

@@ -26,11 +26,12 @@ struct tw_ev {
     struct tw_runtime *rt;
     void (*failed)(int error, void *arg);
     void *arg;
-    bool *detached; /* during a dispatch: to be set if a callback detaches */
+    bool *detached; /* during a dispatch: a flag that detach sets */
 };
 
-/* Meanwhile the descriptor stays readable, so it is not watched: an ev_run inside a callback would not sleep.
- * That costs no system call, as libev tells the kernel of changes only, and only before it sleeps. */
+/* The descriptor stays readable during the dispatch, so this stops watching it: an ev_run inside a callback
+ * would not sleep. Stopping costs no system call, because libev passes only changes on to the kernel, and
+ * only before it sleeps. */
 static inline void tw_ev_ready(struct ev_loop *loop, ev_io *ready, int events) {
     struct tw_ev *timers = (struct tw_ev *)ready->data;
     bool detached = false;
@@ -48,8 +49,8 @@ static inline void tw_ev_ready(struct ev_loop *loop, ev_io *ready, int events) {
         timers->failed(error, timers->arg);
 }
 
-/* Has the loop dispatch the runtime. failed(error, arg) is called if it cannot any more, and nothing is
- * watched from then on: detach, and find out why. Returns 0.
+/* Makes the loop dispatch the runtime. If the loop cannot do so any more, it calls failed(error, arg) and
+ * stops watching: detach, and find out why. Returns 0.
  *   -EINVAL  `failed` is null
  *   others   as tw_runtime_fd */
 static inline int tw_ev_attach(struct tw_ev *timers, struct ev_loop *loop, struct tw_runtime *rt,

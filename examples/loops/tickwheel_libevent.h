@@ -25,7 +25,7 @@ struct tw_libevent {
     struct tw_runtime *rt;
     void (*failed)(int error, void *arg);
     void *arg;
-    bool *detached; /* during a dispatch: to be set if a callback detaches */
+    bool *detached; /* during a dispatch: a flag that detach sets */
 };
 
 static inline void tw_libevent_ready(evutil_socket_t fd, short events, void *arg) {
@@ -44,8 +44,8 @@ static inline void tw_libevent_ready(evutil_socket_t fd, short events, void *arg
     timers->failed(error, timers->arg);
 }
 
-/* Has the loop dispatch the runtime. failed(error, arg) is called if it cannot any more, and nothing is
- * watched from then on: detach, and find out why. Returns 0.
+/* Makes the loop dispatch the runtime. If the loop cannot do so any more, it calls failed(error, arg) and
+ * stops watching: detach, and find out why. Returns 0.
  *   -EINVAL  `failed` is null
  *   -ENOMEM, -EIO  libevent cannot make, or watch, another event; it gives no reason
  *   others   as tw_runtime_fd */

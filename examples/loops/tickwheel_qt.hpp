@@ -13,7 +13,7 @@
 // Threads    The attachment belongs to the thread that makes it, which needs an event loop (QCoreApplication
 //            or QThread); detach there. Timers may be armed on any thread.
 // The loop   A callback may run a QEventLoop or a dialog; no timer of the runtime fires in there.
-// Exceptions must not leave callbacks, as none may pass through Qt.
+// Exceptions must not leave callbacks, because none may pass through Qt.
 #ifndef TICKWHEEL_QT_HPP
 #define TICKWHEEL_QT_HPP
 
@@ -32,8 +32,8 @@ class qt_attachment : public QSocketNotifier {
   public:
     using on_failed = std::function<void(int error)>;
 
-    // Has the thread's event loop dispatch the runtime. failed(error), with a negative errno, is called if it
-    // cannot any more, and nothing is watched from then on: detach, and find out why. Throws
+    // Makes the thread's event loop dispatch the runtime. If the loop cannot do so any more, it calls
+    // failed(error), with a negative errno, and stops watching: detach, and find out why. Throws
     // std::system_error with the error of tw_runtime_fd, or EINVAL if `failed` is empty.
     qt_attachment(tw_runtime *rt, on_failed failed, QObject *parent = nullptr)
         : QSocketNotifier(descriptor_of(rt, failed), Read, parent), rt_(rt), failed_(std::move(failed)) {}
@@ -61,8 +61,8 @@ class qt_attachment : public QSocketNotifier {
         return fd;
     }
 
-    // Meanwhile the descriptor stays readable, so it is not watched: an event loop inside a callback would
-    // not sleep.
+    // The descriptor stays readable during the dispatch, so this stops watching it: an event loop inside a
+    // callback would not sleep.
     void dispatch() {
         setEnabled(false);
         const int error = tw_runtime_dispatch(rt_);

@@ -27,7 +27,7 @@ struct tw_sd_event {
     struct tw_runtime *rt;
     void (*failed)(int error, void *arg);
     void *arg;
-    bool *detached; /* during a dispatch: to be set if a callback detaches */
+    bool *detached; /* during a dispatch: a flag that detach sets */
 };
 
 static inline int tw_sd_event_ready(sd_event_source *source, int fd, uint32_t events, void *arg) {
@@ -47,8 +47,8 @@ static inline int tw_sd_event_ready(sd_event_source *source, int fd, uint32_t ev
     return 0;
 }
 
-/* Has the loop dispatch the runtime. failed(error, arg) is called if it cannot any more, and nothing is
- * watched from then on: detach, and find out why. Returns 0.
+/* Makes the loop dispatch the runtime. If the loop cannot do so any more, it calls failed(error, arg) and
+ * stops watching: detach, and find out why. Returns 0.
  *   -EINVAL  `failed` is null
  *   others   as tw_runtime_fd or sd_event_add_io */
 static inline int tw_sd_event_attach(struct tw_sd_event *timers, sd_event *event, struct tw_runtime *rt,

@@ -33,7 +33,7 @@ struct tw_uring {
     unsigned outstanding; /* entries without their completion */
     void (*failed)(int error, void *arg);
     void *arg;
-    bool *detached; /* during a dispatch: to be set if a callback detaches */
+    bool *detached; /* during a dispatch: a flag that detach sets */
 };
 
 /* An entry with this struct as its data; null if there is no room. */
@@ -57,8 +57,8 @@ static inline int tw_uring_poll(struct tw_uring *timers) {
 /* True while completions for this struct are still to come. */
 static inline bool tw_uring_outstanding(const struct tw_uring *timers) { return timers->outstanding != 0; }
 
-/* Has the ring poll for the runtime. failed(error, arg) is called if it cannot be dispatched or polled for
- * any more, and nothing is watched from then on: detach, and find out why. Returns 0.
+/* Makes the ring poll for the runtime. If polling or a dispatch fails, this file calls failed(error, arg) and
+ * stops watching: detach, and find out why. Returns 0.
  *   -EINVAL  `failed` is null
  *   -EBUSY   the submission queue is full
  *   others   as tw_runtime_fd */
@@ -95,7 +95,7 @@ static inline void tw_uring_ready(struct tw_uring *timers, int result) {
         timers->failed(error, timers->arg);
 }
 
-/* To be called with the result of each completion whose data is this struct. A poll that fails (`result` is
+/* Call this with the result of each completion whose data is this struct. A poll that fails (`result` is
  * negative) ends the watching. */
 static inline void tw_uring_complete(struct tw_uring *timers, int result) {
     --timers->outstanding;
@@ -103,8 +103,8 @@ static inline void tw_uring_complete(struct tw_uring *timers, int result) {
         tw_uring_ready(timers, result);
 }
 
-/* Takes the poll back, which ends with a completion of its own, as the taking back does. Returns 0, also if
- * the runtime is not attached.
+/* Cancels the poll. The poll and the cancellation each end with a completion. Returns 0, also if the runtime
+ * is not attached.
  *   -EBUSY  the submission queue is full; still attached */
 static inline int tw_uring_detach(struct tw_uring *timers) {
     if (timers->rt == NULL)

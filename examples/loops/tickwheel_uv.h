@@ -44,8 +44,8 @@ static inline void tw_uv_closed(uv_handle_t *poll) {
         timers->closed(timers->arg);
 }
 
-/* Has the loop dispatch the runtime. failed(error, arg) is called if it cannot any more, and nothing is
- * watched from then on: detach, and find out why. Returns 0.
+/* Makes the loop dispatch the runtime. If the loop cannot do so any more, it calls failed(error, arg) and
+ * stops watching: detach, and find out why. Returns 0.
  *   -EINVAL  `failed` is null
  *   others   as tw_runtime_fd, or as uv_poll_init (libuv's errors are negative errno values) */
 static inline int tw_uv_attach(struct tw_uv *timers, uv_loop_t *loop, struct tw_runtime *rt,
@@ -59,10 +59,10 @@ static inline int tw_uv_attach(struct tw_uv *timers, uv_loop_t *loop, struct tw_
     timers->rt = rt;
     timers->failed = failed;
     timers->arg = arg;
-    return uv_poll_start(&timers->poll, UV_READABLE, tw_uv_ready); /* 0: uv_poll_init has checked all */
+    return uv_poll_start(&timers->poll, UV_READABLE, tw_uv_ready); /* 0: uv_poll_init has checked it */
 }
 
-/* Calls closed(arg), with the `arg` of attach, as soon as the struct may be freed; it may be null. Does
+/* Calls closed(arg), with the `arg` of attach, as soon as the struct may be freed; `closed` may be null. Does
  * nothing if the runtime is not attached. */
 static inline void tw_uv_detach(struct tw_uv *timers, void (*closed)(void *arg)) {
     if (timers->rt == NULL)

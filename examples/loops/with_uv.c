@@ -8,7 +8,7 @@
 static uv_loop_t loop;
 static struct tw_uv *timers;
 
-/* With the runtime gone, the loop has nothing left to wait for but that libuv has closed the handle. */
+/* With the runtime gone, the loop only waits until libuv has closed the handle. */
 static void end(void) { tw_uv_detach(timers, free); }
 
 int main(int argc, char **argv) {

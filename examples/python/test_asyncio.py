@@ -1,4 +1,5 @@
-"""The tests of tickwheel_asyncio.py: what asyncio promises is kept. Most run on asyncio's own loop as well."""
+"""The tests of tickwheel_asyncio.py: the loop keeps asyncio's promises. Most tests run on asyncio's own loop,
+too."""
 
 import asyncio
 import gc
@@ -13,7 +14,7 @@ import tickwheel_asyncio
 
 
 class TimersOfALoop:
-    """What both loops do. `make_loop` makes one."""
+    """The tests for both loops. `make_loop` makes the loop."""
 
     def setUp(self):
         self.loop = self.make_loop()
@@ -40,7 +41,7 @@ class TimersOfALoop:
             when = self.loop.time() + number % 100 / 1000
             self.loop.call_at(when, check, when)
         self.run_for(0.11)
-        while len(self.ran) < 10_000:  # a busy machine
+        while len(self.ran) < 10_000:  # takes a while on a busy machine
             self.run_for(0.01)
         self.assertTrue(all(self.ran))
 

@@ -4,15 +4,15 @@
         beat = rt.every(1.0, print, "tick")      # a Timer
         late = rt.call_later(30.0, give_up)
         ...
-        late.cancel()                            # True: it had not begun
+        late.cancel()                            # True: the call had not begun
 
 Callbacks run on the runtime's own thread, one at a time, and hold the GIL. An exception that leaves one
 goes to sys.unraisablehook, and the timer goes on. Functions may be called from any thread and from
 callbacks. Times are seconds; a deadline is a reading of rt.time(), which is time.monotonic() unless
 the driver is "manual". No callback runs before its deadline, to the nanosecond.
 
-Ownership: a pending timer is kept alive, whether its Timer is or not, and a runtime is until close(). At the
-end of the program runtimes are closed, which waits for a callback that is running.
+Ownership: a pending timer stays alive without a reference to its Timer, and a runtime until close(). The end
+of the program closes all runtimes, and waits for a running callback.
 
 The library is the one that TICKWHEEL_LIBRARY names, or the one that the system finds.
 """
@@ -83,13 +83,13 @@ def _load():
 library = _load()
 _node_size = library.tw_node_size()
 
-# What C may still call: the timers by the addresses of their nodes, and the runtimes that are open.
+# Objects that C may still call: the timers, by the addresses of their nodes, and the open runtimes.
 _pending = {}
 _open = set()
 
 
 def version():
-    """The version of the library that is loaded, as text."""
+    """The version of the loaded library, as text."""
     number = library.tw_version()
     return f"{number // 10000}.{number // 100 % 100}.{number % 100}"
 
@@ -101,7 +101,8 @@ def _check(result):
 
 
 def nanoseconds(seconds):
-    """The nearest number of them, as 0.067 is a little more than 67 ms. What is too long never ends."""
+    """The nearest number of nanoseconds, because 0.067 is a little more than 67 ms. A time that is too long
+    never ends."""
     if seconds == math.inf:
         return NO_DEADLINE
     return min(round(seconds * 1_000_000_000), NO_DEADLINE)
@@ -128,7 +129,7 @@ class Timer:
         self._address = ctypes.addressof(self._node)
         _check(library.tw_node_init(self._address, _fire, None))
 
-    # The timer is kept before it is armed, as it may fire before that returns.
+    # Stores the timer before arming it, because it may fire before the call returns.
     def _arm(self, how, *arguments):
         handle = self._runtime._handle()
         _pending[self._address] = self
@@ -158,7 +159,8 @@ class Timer:
         return self._end(library.tw_runtime_cancel)
 
     def cancel_wait(self):
-        """The same, and waits until the callback runs on no other thread. Do not hold a lock it takes."""
+        """As cancel; also waits until the callback runs on no other thread. Do not hold a lock that the
+        callback takes."""
         return self._end(library.tw_runtime_cancel_wait)
 
     def _end(self, how):
@@ -170,7 +172,7 @@ class Timer:
         return prevented
 
     def remaining(self):
-        """The seconds until it is due; None if it is not pending."""
+        """The seconds until the timer is due; None if it is not pending."""
         if self._runtime._rt is None:
             return None
         left = library.tw_runtime_remaining(self._runtime._rt, self._address)
@@ -232,7 +234,7 @@ class Runtime:
         _check(library.tw_runtime_start(self._handle()))
 
     def stop(self):
-        """After it no callback runs, until start(). Timers stay pending."""
+        """Stops the thread: no callback runs until start(). Timers stay pending."""
         _check(library.tw_runtime_stop(self._handle()))
 
     def fileno(self):
@@ -243,10 +245,10 @@ class Runtime:
         self._drive(library.tw_runtime_dispatch)
 
     def advance(self, seconds):
-        """Moves virtual time on, and calls what becomes due, on this thread."""
+        """Moves virtual time on, and calls the callbacks that become due, on this thread."""
         self._drive(library.tw_runtime_advance, nanoseconds(seconds))
 
-    # Ctrl-C in a callback ends this call as it would any other.
+    # Ctrl-C in a callback ends this call as it would end any other.
     def _drive(self, how, *arguments):
         self._driving = True
         try:
@@ -258,7 +260,8 @@ class Runtime:
             raise interrupt
 
     def close(self):
-        """Cancels all timers and frees the runtime. Waits for a callback that is running, unless called there."""
+        """Cancels all timers and frees the runtime. Waits for a running callback, unless that callback makes
+        this call."""
         handle, self._rt = self._rt, None
         _open.discard(self)
         if handle is not None:
@@ -273,7 +276,7 @@ class Runtime:
         self.close()
 
 
-# No callback may need the interpreter when that is gone.
+# No callback may need the interpreter when the interpreter is gone.
 @atexit.register
 def _close_all():
     for runtime in list(_open):

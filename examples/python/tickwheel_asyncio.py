@@ -1,4 +1,4 @@
-"""An asyncio event loop whose timers stand on the wheel.
+"""An asyncio event loop whose timers are on the wheel.
 
     with asyncio.Runner(loop_factory=tickwheel_asyncio.EventLoop) as runner:  # from Python 3.11
         runner.run(main())
@@ -7,9 +7,8 @@
     asyncio.run(main())
 
 call_later, call_at, and what is built on them (asyncio.sleep, timeout, wait_for), arm a node instead of
-entering a heap: cancelling a timer takes it off at once, however many there are. The runtime lends the loop
-a descriptor that is readable when something is due. All else is that of asyncio.SelectorEventLoop.
-"""
+entering a heap: cancelling a timer takes it off at once, however many there are. The runtime lends the loop a
+descriptor that is readable when a timer is due. Everything else comes from asyncio.SelectorEventLoop. """
 
 import asyncio
 
@@ -27,7 +26,8 @@ class EventLoop(asyncio.SelectorEventLoop):
 
     def __init__(self, selector=None):
         super().__init__(selector)
-        # Ticks of a nanosecond: what is due earlier by as little fires earlier, as in asyncio's heap.
+        # With ticks of a nanosecond, a timer that is due a nanosecond earlier fires earlier, as in asyncio's
+        # heap.
         self._wheel = Runtime(driver="timerfd", tick=1e-9, start=False)
         self._wheel_fd = self._wheel.fileno()
         self.add_reader(self._wheel_fd, self._wheel.dispatch)
@@ -46,7 +46,7 @@ class EventLoop(asyncio.SelectorEventLoop):
         handle._scheduled = True
         return handle
 
-    # In dispatch(); asyncio runs the handle in its next round, as all others.
+    # Called in dispatch(); asyncio runs the handle in its next round, as it does all others.
     def _due(self, handle):
         handle._scheduled = False
         handle._timer = None

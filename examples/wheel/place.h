@@ -17,7 +17,7 @@
 struct place {
     unsigned level;
     unsigned slot;
-    uint64_t tick; /* the tick by which it was placed; a postponed node is due later */
+    uint64_t tick; /* the tick that gave the place; a postponed node is due later */
 };
 
 /* Returns the digit of `tick` on `level`. */

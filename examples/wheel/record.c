@@ -1,16 +1,16 @@
-/* Records a turning wheel, for the page that ./dev report writes: which node stands in which slot, what is
- * lowered before its slot opens, what fires. Time is virtual; everything else is the wheel's own doing.
+/* Records a turning wheel, for the page that ./dev report writes: which node stands in which slot, which
+ * nodes look-ahead lowers before their slot opens, and which fire. Only the time is simulated.
  *
  *     tickwheel_wheel_record > wheel.json
  *
  * The wheel has three levels with 16 slots to a block, and look-ahead, so levels 0 and 1 have 32 slots. (The
- * library's has 256: this program is linked with the core in a smaller shape, as its tests are.) Where a node
- * stands is read from its links, as a debugger would: they lead to the head of its slot's ring, and the heads
- * of all slots lie one after the other in the wheel.
+ * library's has 256: this program is linked with the core in a smaller shape, as its tests are.) The program
+ * finds a node's slot by the node's links, as a debugger would: they lead to the head of the slot's ring, and
+ * the heads of all slots lie one after the other in the wheel.
  *
  * The JSON has one array of events for each tick. An event is [kind, timer], and with `ARMED` and
  * `POSTPONED` the tick that the timer is due at; where a timer came to stand in another slot, the number of
- * that slot follows. Those of one slot are in the order in which they stand in it. */
+ * that slot follows. Events of one slot are in the order in which their timers stand in the slot. */
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ enum {
     BEGIN = 128, /* ticks */
     END = 416,
     BUDGET = 8,     /* steps of one tw_advance, */
-    IDLE_STEPS = 2, /* and of look-ahead in the idle time after it: few enough to see them at work */
+    IDLE_STEPS = 2, /* and of look-ahead after it: few enough to see both at work */
     CROWD = 330,
     NOWHERE = -1
 };
@@ -39,7 +39,7 @@ struct timer {
     int slot; /* as last recorded */
 };
 
-/* What is done with the timers that have a name. */
+/* The script for the named timers. */
 static const struct {
     tw_tick at;
     enum { ARM, ARM_EVERY, POSTPONE, CANCEL } what;
@@ -76,10 +76,10 @@ static void on_fire(struct tw_node *node, void *arg) {
     (void)node;
     tell(FIRED, timer);
     printf("]");
-    timer->slot = NOWHERE; /* a periodic one stands elsewhere already, which follow() tells */
+    timer->slot = NOWHERE; /* a periodic timer is already in another slot, which follow() records */
 }
 
-/* The first node of an empty wheel at tick 0, due then, stands in the first slot of all. */
+/* Arms a node for tick 0 on an empty wheel at tick 0: it stands in the first slot of all. */
 static void find_rings(void) {
     struct tw_node *node = &timers[0].node;
     tw_init(&wheel, 0, TW_UNLOCKED);
@@ -106,7 +106,7 @@ static void tell_place(struct timer *timer, int slot) {
     timer->slot = slot;
 }
 
-/* Tells which timers stand elsewhere than before. A node begins with its link. */
+/* Records which timers have changed their slot. A node begins with its link. */
 static void follow(void) {
     for (int slot = 0; slot < SLOTS; ++slot)
         for (struct tw_link *link = rings[slot].next; link != &rings[slot]; link = link->next) {

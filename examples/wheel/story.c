@@ -102,7 +102,7 @@ static void act(unsigned line) {
         tw_arm_within(&wheel, &timer->node, a, b);
         armed(timer, a, b, 0);
         break;
-    case POSTPONE: /* it keeps its slot until that opens */
+    case POSTPONE: /* the node stays in its slot until the slot opens */
         tw_postpone(&wheel, &timer->node, a);
         timer->due = timer->due_until = a;
         happened(EVENT_POSTPONE, timer);

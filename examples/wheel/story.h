@@ -28,7 +28,7 @@ struct timer {
     uint64_t due_until; /* the last of the window; the same as `due` without one */
     uint64_t period;    /* 0: fires once */
     uint64_t fired;     /* tick of the last fire; TW_NEVER: none yet */
-    uint64_t late;      /* maximum of all fires, in ticks */
+    uint64_t late;      /* the maximum over all fires, in ticks */
     uint64_t early;     /* likewise */
     unsigned fires;
     struct place place; /* while armed */
@@ -49,7 +49,7 @@ typedef void listener(const struct event *event);
 extern struct tw wheel;
 extern struct timer timers[TIMERS];
 
-/* Sets the wheel to STORY_BEGIN. `hears` is called with every event. */
+/* Sets the wheel to STORY_BEGIN. The story calls `hears` with every event. */
 void story_begin(listener *hears);
 
 /* Advances the wheel by one tick, then performs the script's actions for that tick. Returns false at the

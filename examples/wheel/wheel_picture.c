@@ -1,10 +1,10 @@
-/* Shows the turning wheel in a terminal: timers are armed, fill the slots of three levels, are lowered as
- * their time comes nearer, and fire.
+/* Shows the turning wheel in a terminal: timers fill the slots of three levels, move down a level as their
+ * time comes nearer, and fire.
  *
  * Time is virtual: each frame is one tick. The picture uses only the public interface (tw_now, tw_expiry)
- * and the documented rule of placement. The program is linked with a small wheel of three levels with 16
- * slots each, so that every slot fits on the screen, and without look-ahead, so that the rule gives the
- * exact slot of a timer.
+ * and the documented rule of placement. The program links a small wheel of three levels with 16 slots each,
+ * so that every slot fits on the screen, and without look-ahead, so that the rule gives the exact slot of a
+ * timer.
  *
  * If stdout is not a terminal, the program prints the events line by line. */
 #include <errno.h>

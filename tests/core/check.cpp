@@ -1,5 +1,5 @@
 // tw_check names each invariant that is broken. The tests break them by hand, one at
-// a time, in a wheel that is otherwise as busy as one gets.
+// a time, in a wheel whose other parts are all in use.
 #include <cstring>
 
 #include "checked_wheel.hpp"
@@ -11,7 +11,7 @@ using shape = library_shape;
 
 constexpr std::uint64_t top_slot = shape::span(shape::top);
 
-tw_node near, twin, middle, far, later, farther, due;  // by where they stand
+tw_node near, twin, middle, far, later, farther, due;  // named for where they stand
 
 unsigned slot_of(unsigned level, std::uint64_t t) { return shape::slot(level, shape::low(t)); }
 

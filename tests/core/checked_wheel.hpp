@@ -1,4 +1,4 @@
-// A wheel that a test of tw_check breaks, and what tw_check says to it.
+// A wheel for the tests of tw_check to break, and what tw_check reports about it.
 #pragma once
 
 #include <tickwheel/tw.h>
@@ -37,7 +37,7 @@ void collect(const char *invariant, const tw_node *node, void *arg) {
     static_cast<std::vector<found> *>(arg)->push_back({invariant, node});
 }
 
-// The checker must report this invariant, for that node if one is given.
+// Asserts that the checker reports this invariant, for `node` unless that is null.
 void assert_names(const std::string &invariant, const tw_node *node = nullptr) {
     std::vector<found> all;
     const int broken = tw_check(&storage, collect, &all);
@@ -46,7 +46,7 @@ void assert_names(const std::string &invariant, const tw_node *node = nullptr) {
     const bool named = std::any_of(all.begin(), all.end(), [&](const found &one) {
         return one.invariant == invariant && (node == nullptr || one.node == node);
     });
-    for (const found &one : all)  // a slot is no node
+    for (const found &one : all)  // the checker must not pass a slot as a node
         assert_false(std::less_equal<const void *>()(&storage, one.node) &&
                      std::less<const void *>()(one.node, &storage + 1));
     if (!named)

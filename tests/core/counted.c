@@ -1,5 +1,5 @@
-/* The functions of core/door.h: the way to arm without a look at the wheel, labels, what is counted by them,
- * and fires that a caller makes in the wheel's place. */
+/* The functions of core/door.h: arming without validating the wheel, labels and their counts, and fires that
+ * a caller makes in the wheel's place. */
 #include "promise.h"
 
 static struct timer one, other;
@@ -46,7 +46,7 @@ TEST(a_label_is_refused_if_it_is_out_of_range_or_the_node_is_pending) {
 static uint64_t missed;
 static void note_missed(UNUSED struct tw_node *node, UNUSED void *arg) { missed = tw_overruns(&wheel); }
 
-/* They share a byte: neither must change the other. */
+/* A label and a policy share a byte. */
 TEST(a_label_and_the_policy_for_missed_fires_do_not_disturb_each_other) {
     for (unsigned label = 0; label < TW_LABELS; label += 21) {
         for (int policy = TW_COALESCE; policy <= TW_BURST; ++policy) {
@@ -129,7 +129,8 @@ TEST(a_caller_makes_each_fire_and_knows_it) {
     assert_int_equal(one.fires + other.fires, 2);
 }
 
-/* The second of one tick follows the first; one of a later round comes after the wheel has gone on. */
+/* The second fire of a tick follows the first at once; a fire in a later round comes after the wheel has
+ * moved on. */
 TEST(a_caller_is_told_when_no_fire_follows_at_once) {
     struct timer third;
     arm(&one, 3);
@@ -195,7 +196,7 @@ TEST(p14_the_door_refuses_a_node_as_tw_arm_at_does) {
     assert_int_equal(tw_count(&wheel), 0);
 }
 
-/* --- again, by a delay that a node remembers --------------------------------------------- */
+/* --- again, by the delay that a node keeps ----------------------------------------------- */
 
 static tw_tick due_in(const struct tw_node *node, void *told) {
     *(tw_tick *)told = node->part == TW_CORE_ONCE ? node->period - 1 : node->period;
@@ -216,11 +217,11 @@ TEST(a_node_remembers_the_delay_that_it_was_armed_with) {
         advance(now + 15);
         assert_int_equal(one.fires, before);
         advance(now + 16);
-        assert_int_equal(one.fires, before + 1); /* once, though there is something in its period */
+        assert_int_equal(one.fires, before + 1); /* once: its field `period` has the delay, and no period */
         assert_int_equal(tw_count(&wheel), 0);
         assert_int_equal(tw_core_again(&wheel, &one.node, due_in, &told), 0); /* idle */
         assert_int_equal(tw_cancel(&wheel, &one.node), 1);
-        assert_int_equal(tw_arm_at(&wheel, &one.node, now + 99), 0); /* forgets it */
+        assert_int_equal(tw_arm_at(&wheel, &one.node, now + 99), 0); /* forgets the delay */
         assert_int_equal(tw_core_again(&wheel, &one.node, due_in, &told), -EINVAL);
         assert_int_equal(tw_cancel(&wheel, &one.node), 1);
     }
@@ -259,7 +260,7 @@ TEST(p14_the_door_refuses_a_node_with_a_delay_as_tw_arm_at_does) {
     assert_int_equal(tw_count(&wheel), 0);
 }
 
-/* The library's own, as the tests of walk.c use those of shapes. */
+/* On the library's own wheel: the tests of walk.c use those of shapes. */
 TEST(the_library_walks_and_goes_back) {
     struct tw_walk walk = {0};
     assert_int_equal(tw_arm_at(&wheel, &one.node, 9), 0);

@@ -3,15 +3,15 @@
 
 #define COUNTING_OPEN 77u /* a lock that is free; memory of any content is none */
 
-/* Weak, as each source that includes this defines them. */
+/* Weak, because each source that includes this header defines them. */
 __attribute__((weak)) uintptr_t counting_self;     /* the thread that runs */
-__attribute__((weak)) void (*counting_wait)(void); /* what other threads do while it waits */
+__attribute__((weak)) void (*counting_wait)(void); /* what other threads do while this one waits */
 __attribute__((weak)) unsigned counting_wakes;
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-void counting_locked(uint32_t held); /* 1, as a lock does not nest */
+void counting_locked(uint32_t held); /* 1, because a lock does not nest */
 void counting_unlocked(void);
 #ifdef __cplusplus
 }

@@ -3,12 +3,12 @@
 
 #include <tickwheel/board/deadline.h>
 
-#define LATE (UINT64_C(1) << 40) /* a tick of the clock that 32 bits do not hold */
+#define LATE (UINT64_C(1) << 40) /* a tick of the clock that does not fit in 32 bits */
 
 TEST(a_deadline_ahead_is_as_far_ahead_of_the_clock) {
     assert_int_equal(tw_clock_deadline(LATE, 7, 7), LATE);
     assert_int_equal(tw_clock_deadline(LATE, 7, 12), LATE + 5);
-    assert_int_equal(tw_clock_deadline(LATE, TW_NEVER - 2, 3), LATE + 6); /* of another origin */
+    assert_int_equal(tw_clock_deadline(LATE, TW_NEVER - 2, 3), LATE + 6); /* other origin */
 }
 
 TEST(a_deadline_that_has_passed_is_now) { assert_int_equal(tw_clock_deadline(LATE, 12, 7), LATE); }

@@ -1,4 +1,4 @@
-/* Nodes and wheels that are ready as declared, and the callback that the library brings. */
+/* Nodes and wheels that their declaration initialises, and the callback that the library provides. */
 #include <tickwheel/fires.h>
 
 #include "support/test.h"

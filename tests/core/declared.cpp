@@ -1,4 +1,4 @@
-// Wheels and nodes that are ready as declared, in C++.
+// Wheels and nodes that their declaration initialises, in C++.
 #include <tickwheel/fires.h>
 
 #include "support/test.h"

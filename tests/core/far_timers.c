@@ -74,8 +74,8 @@ TEST(p3_p4_timers_at_every_distance_fire_in_order_at_their_tick) {
         }
 }
 
-/* Far nodes that look-ahead has sorted stand where the coming round has them, and the others where the
- * present one does. */
+/* Far nodes that look-ahead has sorted stand where the coming round looks for them, the others where the
+ * present round does. */
 TEST(p3_p4_a_leap_past_a_round_that_is_sorted_in_part_loses_nothing) {
     for (uint64_t round = 1; round <= 16; ++round)
         for (uint64_t past = 1; past <= 4; ++past)
@@ -121,10 +121,10 @@ TEST(p9_far_timers_cause_no_wake_up_in_earlier_rounds) {
     }
 }
 
-/* The most that one tick moves ahead; ahead_per_tick in the core. */
+/* The most nodes that look-ahead moves in one tick; ahead_per_tick in the core. */
 #define SHARE (sizeof(void *) == 8 ? 256 : 16)
 
-/* A crowd is sorted each time that its distance has halved. */
+/* Look-ahead sorts a crowd each time that its distance has halved. */
 TEST(p9_the_wake_ups_for_a_far_crowd_grow_with_the_bits_of_its_distance) {
     for (unsigned bit = shape_round_bits() + 1; bit < 62; bit += 5) {
         start_at(12345);
@@ -137,7 +137,7 @@ TEST(p9_the_wake_ups_for_a_far_crowd_grow_with_the_bits_of_its_distance) {
 
 /* --- work ---------------------------------------------------------------------------------- */
 
-/* Returns how many moves and slots a call to a tick takes, rounded to a bite. */
+/* Returns how many moves and slots it takes to advance to `now`, rounded up to a bite. */
 static size_t work_of(uint64_t now) {
     enum { BITE = 64 };
     size_t bites = 1;
@@ -173,11 +173,11 @@ TEST_IF(!TW_SMALL, p8_a_leap_over_empty_time_costs_nothing) {
     }
 }
 
-#if TW_RUNTIME || TW_TREE /* which alone have tw_first */
+#if TW_RUNTIME || TW_TREE /* only these have tw_first */
 /* --- the exact tick of the next timer -------------------------------------------------------- */
 
 /* A loop that expects progress at each wake-up. */
-TEST(p9_first_due_never_wakes_a_loop_for_nothing) {
+TEST(p9_first_never_wakes_a_loop_for_nothing) {
     uint64_t seed = 3;
     open_crowd(3000);
     for (size_t i = 0; i < crowd_size; ++i)
@@ -200,13 +200,13 @@ TEST_IF(ROUND >= 256, p9_first_is_null_if_it_may_not_look_at_enough_nodes) { /* 
     open_crowd(100);
     for (size_t i = 0; i < crowd_size; ++i)
         arm(&crowd[i], 5 * ROUND + 200 - i);
-    if (!TW_TREE) /* a tree knows without a look */
+    if (!TW_TREE) /* a tree need not look at the nodes */
         assert_null(tw_first(&wheel, 99));
     assert_ptr_equal(tw_first(&wheel, 100), &crowd[99].node);
-    for (size_t i = 0; i < 5; ++i) /* of a slot that is one tick, one node tells */
+    for (size_t i = 0; i < 5; ++i) /* in a slot of one tick, one node is enough */
         arm(&crowd[i], 1);
     assert_ptr_equal(tw_first(&wheel, 1), &crowd[0].node);
-    assert_ptr_equal(tw_first(&wheel, 100), &crowd[0].node); /* of a tick, the one that fires first */
+    assert_ptr_equal(tw_first(&wheel, 100), &crowd[0].node); /* on a shared tick, the node that fires first */
 }
 
 /* In the middle of a turn, too. */

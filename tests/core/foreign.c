@@ -1,5 +1,5 @@
-/* What a program knows that does not see the headers: functions by their plain names, and sizes by calls.
- * The declarations here are a foreign language's; the headers are only for comparing. */
+/* What a program in another language can use without the headers: functions by their plain names, and sizes
+ * by calls. The declarations here are such a program's; the test includes the headers only to compare. */
 #include <tickwheel/tw.h>
 
 #include "support/test.h"

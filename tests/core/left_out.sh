@@ -1,5 +1,5 @@
 #!/bin/sh
-# left_out.sh SCRATCH LIBRARY CC FLAGS...: a call of a function that a small library is without does not link,
+# left_out.sh SCRATCH LIBRARY CC FLAGS...: a call to a function that a small library leaves out does not link,
 # and the linker names the function.
 set -eu
 scratch=$1 library=$2

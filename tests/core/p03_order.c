@@ -189,7 +189,7 @@ TEST(p3_moving_a_node_to_its_own_tick_puts_it_last) {
     assert_all_fired_once();
 }
 
-/* A budget of one is also spent by a single move. */
+/* A single move also spends a budget of one. */
 static void advance_to_first_fire(uint64_t now) {
     for (unsigned calls = 0; fires == 0 && calls < 1000; ++calls)
         assert_int_equal(tw_advance(&wheel, now, 1), 1);
@@ -266,7 +266,7 @@ static void ask_and_arm(struct tw_node *node, void *arg) {
     init_and_arm(&soon, 10);
 }
 
-/* Both are due at once: the advance goes to 100. */
+/* The advance goes to 100, so both are due at once. */
 TEST(p3_armed_by_the_only_timer_that_was_pending_others_fire_in_the_order_of_their_ticks) {
     struct timer *only = next_timer(10);
     assert_int_equal(tw_cancel(&wheel, &only->node), 1);
@@ -277,7 +277,7 @@ TEST(p3_armed_by_the_only_timer_that_was_pending_others_fire_in_the_order_of_the
 }
 
 #if TW_RUNTIME
-/* At any moment: with slots half emptied, and with nodes that are due and not fired. */
+/* At any moment: while slots are half emptied, and while due nodes have not fired. */
 static void shift_all(uint64_t by) {
     tw_core_shift(&wheel, by);
     for (size_t i = 0; i < used; ++i)

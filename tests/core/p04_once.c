@@ -1,5 +1,5 @@
-/* P4: an armed oneshot fires exactly once unless cancelled; none is lost, at any
- * distance and any uptime, and none fires before its tick. */
+/* P4: an armed one-shot timer fires exactly once unless it is cancelled. No timer is lost, at any distance
+ * and any uptime, and none fires before its tick. */
 #include "promise.h"
 #include "support/sanitized.h"
 
@@ -82,7 +82,7 @@ static void assert_all_fired_by(size_t used, uint64_t now) {
         assert_int_equal(all[i].fires, all[i].due <= now);
 }
 
-/* A jump over each landmark, where look-ahead was left half done. */
+/* Jumps over each landmark while look-ahead is half done. */
 TEST(p4_nothing_is_lost_by_a_jump_over_half_done_look_ahead) {
     for (uint32_t bite = 1; bite < 40; bite += 6) {
         for (uint64_t jump = 1; jump <= 4 * ROUND; jump = jump * 3 + 1) {
@@ -146,7 +146,7 @@ TEST(p4_each_of_very_many_fires_once_in_the_right_step) {
     free(many);
 }
 
-/* As a tickless driver does: sleep until tw_next, and stop nowhere in between. */
+/* As a tickless driver does: sleeps until tw_next, with no call in between. */
 TEST(p4_driven_by_next_alone_each_fires_exactly_at_its_tick) {
     struct timer *many = new_timers(2000);
     uint64_t seed = 44;
@@ -295,8 +295,8 @@ TEST_IF(!TW_SMALL, p4_timers_with_a_common_window_meet_on_one_tick) {
     forget_all();
 }
 
-/* The header promises this "if that is cheap to tell": in the running block of a wheel of
- * several levels. */
+/* The header promises this "if that is cheap to tell", which it is in the running block of a wheel of several
+ * levels. */
 TEST_IF(!TW_SMALL, p9_a_window_shares_the_wake_up_of_a_timer_that_is_in_it) {
     if (shape->levels == 1 || BLOCK < 64)
         return;
@@ -322,7 +322,7 @@ static uint64_t choose(uint64_t first, uint64_t slack) {
     return chosen;
 }
 
-/* There and nowhere else the busy slots of the lowest level are ticks of the window. */
+/* Only in the running block is each busy slot of the lowest level one tick of the window. */
 TEST_IF(!TW_TREE, p9_a_window_shares_a_wake_up_in_the_running_block_alone) {
     static const struct {
         uint64_t first, slack, chosen;
@@ -348,8 +348,8 @@ TEST_IF(!TW_SMALL, p9_of_a_window_that_has_begun_a_tick_to_come_is_chosen) {
     assert_int_equal(choose(5, 10), 15);
 }
 
-/* How many ticks before its slot opens moving a crowd begins: as late as the share of each tick allows
- * (ahead_per_tick in the core, of which it takes a quarter). */
+/* How many ticks before a crowd's slot opens the wheel begins to move the crowd: as late as it can if each
+ * tick moves a quarter of its share (ahead_per_tick in the core). */
 #define LEAD_OF(crowd) (1 + (crowd) / (sizeof(void *) == 8 ? 64 : 4))
 
 /* The second of these slots is the first of its level, into which the nodes were moved ahead of time. */
@@ -370,7 +370,7 @@ TEST(p9_more_nodes_than_are_looked_at_ask_for_a_call_ahead_of_their_slot) {
     }
 }
 
-/* However large it is. */
+/* However large the crowd is. */
 TEST(p4_a_crowd_is_begun_at_most_one_block_ahead) {
     enum { CROWD = 64 * 40, LEAD = LEAD_OF(CROWD) };
     struct timer *crowd = new_timers(CROWD);

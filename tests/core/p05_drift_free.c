@@ -67,7 +67,7 @@ TEST(p5_each_of_very_many_fires_is_at_start_plus_n_periods) {
     }
 }
 
-/* However late and uneven the caller advances, the number of fires is that of the grid. */
+/* However late and unevenly the caller advances, the grid gives the number of fires. */
 TEST(p5_burst_never_loses_or_gains_a_fire_under_uneven_steps) {
     const uint64_t periods[] = {1, 3, BLOCK - 1, BLOCK, BLOCK + 1, TOP_SLOT, TOP_SLOT + 1};
     uint64_t seed = 50;
@@ -127,7 +127,7 @@ TEST(p5_overruns_of_far_grids_are_exact) {
     assert_fired(1, missed, 1 + (missed + 1) * 3);
 }
 
-TEST(p5_overruns_are_zero_outside_a_callback_and_for_a_oneshot) {
+TEST(p5_overruns_are_zero_outside_a_callback_and_for_a_one_shot) {
     every(10, 10, TW_COALESCE, 0);
     advance(100);
     assert_int_equal(overruns, 9);

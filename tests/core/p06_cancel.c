@@ -18,12 +18,12 @@ static void cancel_other(struct tw_node *node, void *arg) {
     answer = tw_cancel(&wheel, &other.node);
 }
 
-static void shut_down_itself(struct tw_node *node, UNUSED void *arg) {
+static void retire_itself(struct tw_node *node, UNUSED void *arg) {
     ++calls;
     answer = tw_retire(&wheel, node);
 }
 
-static void shut_down_other(struct tw_node *node, void *arg) {
+static void retire_other(struct tw_node *node, void *arg) {
     fire(node, arg);
     answer = tw_retire(&wheel, &other.node);
 }
@@ -123,7 +123,7 @@ TEST_IF(!TW_SMALL, p6_cancel_between_cut_short_advances_is_1_until_the_fire) {
     }
 }
 
-TEST(p6_cancel_inside_the_own_callback_of_a_oneshot_is_0) {
+TEST(p6_cancel_inside_the_own_callback_of_a_one_shot_is_0) {
     give(&one, cancel_itself);
     arm(&one, 5);
     advance(5);
@@ -173,12 +173,12 @@ static void assert_refuses_to_be_armed(struct timer *timer) {
     assert_idle_for_good(timer);
 }
 
-TEST(p6_shutdown_of_an_idle_node_is_0_and_final) {
+TEST(p6_retire_of_an_idle_node_is_0_and_final) {
     assert_int_equal(tw_retire(&wheel, &one.node), 0);
     assert_refuses_to_be_armed(&one);
 }
 
-TEST(p6_shutdown_of_a_queued_node_is_1_and_final) {
+TEST(p6_retire_of_a_queued_node_is_1_and_final) {
     arm(&one, 5);
     assert_int_equal(tw_retire(&wheel, &one.node), 1);
     assert_int_equal(tw_retire(&wheel, &one.node), 0);
@@ -186,8 +186,8 @@ TEST(p6_shutdown_of_a_queued_node_is_1_and_final) {
     assert_int_equal(one.fires, 0);
 }
 
-TEST(p6_shutdown_of_a_due_neighbour_is_1_and_final) {
-    give(&one, shut_down_other);
+TEST(p6_retire_of_a_due_neighbour_is_1_and_final) {
+    give(&one, retire_other);
     arm(&one, 5);
     arm(&other, 5);
     advance(5);
@@ -196,16 +196,16 @@ TEST(p6_shutdown_of_a_due_neighbour_is_1_and_final) {
     assert_refuses_to_be_armed(&other);
 }
 
-TEST(p6_shutdown_inside_the_own_callback_of_a_oneshot_is_0_and_final) {
-    give(&one, shut_down_itself);
+TEST(p6_retire_inside_the_own_callback_of_a_one_shot_is_0_and_final) {
+    give(&one, retire_itself);
     arm(&one, 5);
     advance(5);
     assert_int_equal(answer, 0);
     assert_refuses_to_be_armed(&one);
 }
 
-TEST_IF(!TW_SMALL, p6_shutdown_inside_the_own_callback_of_a_periodic_is_1_and_final) {
-    give(&one, shut_down_itself);
+TEST_IF(!TW_SMALL, p6_retire_inside_the_own_callback_of_a_periodic_is_1_and_final) {
+    give(&one, retire_itself);
     tw_arm_every(&wheel, &one.node, 5, 5, TW_BURST, 0);
     advance(100);
     assert_int_equal(answer, 1);
@@ -213,7 +213,7 @@ TEST_IF(!TW_SMALL, p6_shutdown_inside_the_own_callback_of_a_periodic_is_1_and_fi
     assert_refuses_to_be_armed(&one);
 }
 
-TEST(p6_a_node_initialised_anew_after_shutdown_can_be_armed) {
+TEST(p6_a_retired_node_can_be_armed_once_it_is_initialised_again) {
     assert_int_equal(tw_retire(&wheel, &one.node), 0);
     init(&one);
     arm(&one, 5);

@@ -109,9 +109,7 @@ TEST(p7_a_callback_may_postpone_any_node_of_its_tick) { for_each_pair(postpone_t
 
 static void shut_target_down(void) { answer = tw_retire(&wheel, &crowd[target].node); }
 
-TEST(p7_a_callback_may_shut_down_any_node_of_its_tick) {
-    for_each_pair(shut_target_down, 5, judge_cancelled);
-}
+TEST(p7_a_callback_may_retire_any_node_of_its_tick) { for_each_pair(shut_target_down, 5, judge_cancelled); }
 
 static void judge_rest_cancelled(void) {
     for (size_t i = 0; i < CROWD; ++i)
@@ -158,7 +156,7 @@ static void free_itself(struct tw_node *node, UNUSED void *arg) {
     ++fires;
 }
 
-TEST(p7_a_oneshot_may_free_itself) {
+TEST(p7_a_one_shot_may_free_itself) {
     for (unsigned i = 0; i < 300; ++i) {
         struct tw_node *node = malloc(sizeof *node);
         assert_int_equal(tw_node_init(node, free_itself, NULL), 0);

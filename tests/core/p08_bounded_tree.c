@@ -2,8 +2,8 @@
  * are as many levels as a tick has bits. No tick pays for timers that are not due.
  *
  * As in p08_bounded_work.c the library uses this test's own port, and the nodes report when they are touched.
- * Arming a pending node is the longest: it looks for the node from above, has one of two nodes go up on each
- * level below that, and goes down from above again. */
+ * Arming a pending node takes the longest hold: it goes down to the node, moves one of two nodes up on each
+ * level below, and goes down from the top again. */
 #include "watched.h"
 
 #include "support/random.h"
@@ -12,7 +12,7 @@
 #include <stdbool.h>
 
 #define LEVELS TW_TICK_BITS
-#define NEIGHBOURS 6 /* in the rings that it leaves and joins */
+#define NEIGHBOURS 6 /* in the rings that the node leaves and joins */
 #define PER_HOLD (4 * LEVELS + NEIGHBOURS)
 
 enum { CROWD = 300 }; /* more than PER_HOLD */
@@ -55,9 +55,9 @@ static uint64_t seed;
 
 static tw_tick anywhere(UNUSED size_t i) { return 1 + (tw_tick)random_below(&seed, 1 << 20); }
 static tw_tick on_one_tick(UNUSED size_t i) { return 1000; }
-/* The lowest bits are the same in all: below each other, until the bits differ. */
+/* All have the same lowest bits, so the nodes stand below each other until the bits differ. */
 static tw_tick far_apart(size_t i) { return (tw_tick)(1 + i) << 16; }
-/* As many levels as can be: each bit leads to the same side. */
+/* As many levels as possible: each bit leads to the same side. */
 static tw_tick below_each_other(size_t i) { return ((tw_tick)1 << i % (TW_TICK_BITS - 2)) - 1; }
 
 typedef tw_tick shape(size_t i);
@@ -150,7 +150,7 @@ TEST_IF(!TW_SMALL, p8_a_window_is_looked_for_at_the_top_alone) {
 
 /* ---- Advancing. */
 
-/* A fire is a hold that ends before it, one that begins after it, and no more. */
+/* One hold ends before a fire, and the next one begins after it; a fire costs no further hold. */
 TEST(p8_an_advance_lets_the_lock_go_for_each_fire) {
     FOR_EACH_SHAPE(s) {
         assert_int_equal(tw_advance(&wheel, last_of_all(), TW_UNBOUNDED), 0);

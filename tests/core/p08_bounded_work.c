@@ -13,7 +13,7 @@
 #define MOVES_PER_HOLD 64 /* steps_per_hold in the core; 1 on small parts */
 #endif
 #define TOUCHES_PER_MOVE 4
-#define LOOKS 33 /* nodes that may be read to find the exact next tick */
+#define LOOKS 33 /* nodes that the wheel may read to find the exact next tick */
 #define PER_HOLD (MOVES_PER_HOLD * TOUCHES_PER_MOVE + LOOKS)
 enum { CROWD = PER_HOLD + 111 };
 
@@ -41,7 +41,7 @@ void counting_unlocked(void) {
     watch_again();
     if (between_holds) {
         void (*const once)(void) = between_holds;
-        between_holds = NULL; /* its own calls also take the lock */
+        between_holds = NULL; /* the calls of `once` also take the lock */
         once();
         between_holds = once;
     }
@@ -167,7 +167,7 @@ TEST(p8_single_calls_touch_a_node_and_its_neighbours) {
     tw_arm_at(&wheel, node, TOP_SLOT + 7);
     assert_looks(5);
     tw_arm_within(&wheel, node, TOP_SLOT + 7, 1000);
-    assert_looks_in(2, 5); /* a library for 32 bits or for size chooses the tick first, and then arms */
+    assert_looks_in(2, 5); /* short ticks or built for size: chooses in one hold, arms in the next */
     tw_arm_every(&wheel, node, TOP_SLOT + 7, 1, TW_BURST, 0);
     assert_looks(5);
     IGNORE(tw_count(&wheel));
@@ -342,7 +342,7 @@ TEST(p8_idle_moves_no_more_than_its_budget) {
         assert_in_range(calls, crowd / 10, crowd / 10 + 2);
 }
 
-/* The look-ahead's share of one tick; ahead_per_tick in the core. */
+/* The most nodes that look-ahead moves in one tick; ahead_per_tick in the core. */
 #define SHARE (sizeof(void *) == 8 ? 256 : 16)
 #define PER_TICK (SHARE * TOUCHES_PER_MOVE + LOOKS)
 
@@ -363,7 +363,7 @@ TEST(p8_no_tick_pays_for_timers_that_are_not_due_with_look_ahead) {
     assert_int_equal(fires, crowd);
 }
 
-/* A quiet wheel knows how long it stays quiet. */
+/* The wheel has stored the tick until which it has nothing to do; arming must update that tick. */
 TEST(p8_a_crowd_armed_while_all_is_quiet_is_looked_ahead_to_in_time) {
     open_crowd(1500, 0);
     advance(1);
@@ -373,7 +373,7 @@ TEST(p8_a_crowd_armed_while_all_is_quiet_is_looked_ahead_to_in_time) {
     assert_int_equal(fires, crowd);
 }
 
-/* Six shares of look-ahead are enough for the near one, and there are seven before its slot opens. */
+/* Look-ahead needs six shares for the near crowd, and has seven before that crowd's slot opens. */
 TEST(p8_a_far_crowd_does_not_delay_look_ahead_to_a_near_one) {
     open_crowd(14 * SHARE, BLOCK - 8);
     watch_pause();
@@ -497,7 +497,7 @@ static void let_a_top_slot_open(void) { tw_advance(&wheel, TOP_SLOT, TW_UNBOUNDE
 
 TEST(p8_clear_leaves_nothing_behind_though_nodes_move_while_the_lock_is_free) {
     open_crowd(CROWD, 0);
-    arm_unwatched(TOP_SLOT + 1, 50); /* will be lowered to slots that are cleared first */
+    arm_unwatched(TOP_SLOT + 1, 50); /* the wheel will lower them to slots that are cleared first */
     tw_arm_every(&wheel, watched_node(0), 100, TOP_SLOT, TW_COALESCE, 0);
     between_holds = let_a_top_slot_open;
     tw_cancel_all(&wheel, count_fire, NULL);
@@ -575,7 +575,7 @@ TEST(p8_a_node_armed_for_now_while_look_ahead_lets_the_lock_go_fires_on_the_next
     tw_node_init(&visitor, count_visit, NULL);
     visits = 0;
     between_holds = arm_visitor_for_now;
-    advance(TOP_SLOT - 2); /* enough time for all of the crowd */
+    advance(TOP_SLOT - 2); /* time enough to move all of the crowd */
     between_holds = NULL;
     assert_int_equal(tw_pending(&wheel, &visitor), 1);
     assert_int_equal(tw_next(&wheel), TOP_SLOT - 2);

@@ -1,7 +1,7 @@
 /* P14: bad input returns its documented error and changes nothing. Each REFUSED line is a row
  * of a table: a call and its error. Everything that the call could have touched is compared
- * byte by byte. A run has wheels with a lock; another one, unlocked, has none, whose calls may have code
- * of their own. */
+ * byte by byte. One run has wheels with a lock. Another one, `unlocked`, has wheels without: their calls may
+ * have code of their own. */
 #include "promise.h"
 
 static struct tw elsewhere; /* another wheel */
@@ -279,7 +279,7 @@ TEST_IF(NODES_NAME_WHEELS, p14_a_node_on_another_wheel_is_refused) {
     ANSWERS(tw_expiry(&wheel, &away), TW_NEVER);
 }
 
-TEST(p14_a_node_that_was_shut_down_is_refused) {
+TEST(p14_a_retired_node_is_refused) {
     REFUSED(tw_arm_after(&wheel, &dead, 5), EPERM);
     REFUSED(tw_arm_at(&wheel, &dead, 500), EPERM);
     if (!TW_SMALL)
@@ -293,7 +293,7 @@ TEST(p14_time_running_backwards_is_refused) {
     REFUSED(tw_advance(&wheel, 0, TW_UNBOUNDED), EINVAL);
     REFUSED(tw_advance(&wheel, TW_NEVER, TW_UNBOUNDED), EINVAL);
     assert_int_equal(tw_advance(&wheel, 100, TW_UNBOUNDED), 0);
-    REFUSED(tw_advance(&wheel, 99, TW_UNBOUNDED), EINVAL); /* also when all is done for some time to come */
+    REFUSED(tw_advance(&wheel, 99, TW_UNBOUNDED), EINVAL); /* also when the wheel has no work for some time */
 }
 
 static unsigned callbacks;
@@ -370,7 +370,7 @@ TEST(p14_grids_out_of_range) {
         {.parts = 10, .period = 0},
         {.parts = 10, .period = 15, .missed = (enum tw_missed)(TW_BURST + 1)},
         {.parts = 10, .period = 15, .fires = TW_FIRES_MAX + 1},
-        {.parts = 11, .period = 15}, /* other parts than those of the wheel's earlier grids */
+        {.parts = 11, .period = 15}, /* the wheel's earlier grids have other parts */
     };
     struct tw_core_grid good = {.first = 300, .parts = 10, .early = 9, .period = 10, .fires = TW_FIRES_MAX};
     const struct tw_core_grid parts_of_no_number = {.parts = UINT32_MAX, .period = UINT32_MAX};

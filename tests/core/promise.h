@@ -10,7 +10,7 @@
 
 #include <tickwheel/tw.h>
 
-/* True where a node that is pending on another wheel is refused. */
+/* True if the library refuses a node that is pending on another wheel. */
 #define NODES_NAME_WHEELS (!TW_SMALL && TW_TICK_BITS != 32)
 
 /* The landmarks of the wheel's shape. */
@@ -77,14 +77,15 @@ static inline struct timer *new_timers(size_t n) {
     return timers;
 }
 
-/* In memory of any content. */
+/* Initialises the wheel in memory with arbitrary content. */
 static inline void start_at(uint64_t now) {
     memset(&wheel, 0xA5, sizeof wheel);
     assert_int_equal(tw_init(&wheel, now, 0), 0);
     armings = fires = last_due = last_order = lateness = 0;
 }
 
-/* Leaves nothing pending, for nodes that are about to go: without tw_cancel_all, on a wheel that is new. */
+/* Leaves nothing pending, because the nodes are about to end. Without tw_cancel_all, it makes the wheel
+ * new. */
 static inline void forget_all(void) {
     if (!TW_SMALL)
         assert_int_equal(tw_cancel_all(&wheel, NULL, NULL), 0);
@@ -103,7 +104,7 @@ static inline void print_broken(const char *invariant, const struct tw_node *nod
 
 static inline void assert_whole(void) { assert_int_equal(tw_check(&wheel, print_broken, NULL), 0); }
 
-/* A budget, as far as the library has any. */
+/* The budget, or TW_UNBOUNDED if the library has no budgets. */
 static inline uint32_t bite(uint32_t budget) { return !TW_SMALL ? budget : TW_UNBOUNDED; }
 
 static inline void advance(uint64_t now) { assert_int_equal(tw_advance(&wheel, now, TW_UNBOUNDED), 0); }

@@ -23,7 +23,7 @@ void tw_port_tell(const char *, const void *node, unsigned) {
 
 namespace {
 
-// Asserts that this ends the program and names that node.
+// Asserts that these statements stop the program with a message that names the node.
 #define assert_stops_for(node, ...) \
     do { \
         if (setjmp(stopped) == 0) { \
@@ -131,7 +131,7 @@ void empty_behind_a_walk(unsigned members) {
     assert_holds(f.a);
 }
 
-// Its links may agree, when both neighbours have left since.
+// The node's links may be sound, if both its neighbours have left since.
 TEST(wheel_stops_for_a_node_that_is_due_and_does_not_name_the_wheel) {
     library_wheel wheel = {};  // init() expects memory that is all zero
     wheel.init();
@@ -150,7 +150,7 @@ TEST(ring_back_walk_never_touches_what_has_left) {
 
 TEST(ring_back_walk_names_a_broken_node_before_its_turn) {
     if (!has_room)
-        skip();  // there the walk does nothing
+        skip();  // in such a build the walk does nothing
     fixture f;
     for (tw_node &node : f.n)
         append(f.a, node.link);

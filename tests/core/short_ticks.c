@@ -205,7 +205,7 @@ TEST(the_tick_that_never_stands_for_is_one) {
 
 static struct timer far_timer, neighbour;
 
-/* Also arms, before that, another timer on the same tick. */
+/* Arms the far timer as far away as possible, and before it another timer on the same tick. */
 static void arm_as_far_as_can_be(struct tw_node *node, void *arg) {
     fire(node, arg);
     arm(&neighbour, last_due);
@@ -264,7 +264,7 @@ TEST_IF(!TW_SMALL, p1_the_longest_delay_on_a_wheel_that_lags_behind_is_kept) {
 
 #define HAS_ALL (!TW_SMALL && TW_VALIDATION)
 
-/* A tick further back, and it would count as ahead. */
+/* If the work were one tick further back, its ticks would count as future ones. */
 TEST_IF(HAS_ALL, p4_work_left_as_far_back_as_ticks_reach_is_not_lost) {
     struct timer timers[3];
     for (unsigned s = 0; s < COUNT_OF(starts); ++s) {
@@ -325,7 +325,7 @@ TEST_IF(HAS_ALL, pending_work_never_lags_half_of_all_ticks) {
     advance(now + REACH);
 }
 
-/* Work that was left as far back as ticks reach, and then cancelled, does not hold time back. */
+/* Time may advance although work was left as far back as ticks reach, once that work is cancelled. */
 TEST_IF(HAS_ALL, time_moves_on_over_any_work_that_was_cancelled) {
     struct timer timers[2], next;
     start_at(WRAP - 5);

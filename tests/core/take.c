@@ -1,9 +1,9 @@
-/* tw_take: the caller makes the fires that it takes, and the wheel does all else as in tw_advance. */
+/* tw_take: the caller makes the fires that it takes, and the wheel does everything else as in tw_advance. */
 #include "promise.h"
 
 #define NODES 300
 
-/* What a turn has fired, to compare two ways to advance. */
+/* A fire of a turn, to compare the two ways to advance. */
 struct told {
     unsigned node;
     tw_tick due, overruns, now;
@@ -20,7 +20,7 @@ static uint64_t any_distance(void) {
     return random_below(&seed, UINT64_C(1) << random_below(&seed, shape_round_bits() + 2));
 }
 
-/* Arms at random, from outside and from callbacks: also for the tick that fires now. */
+/* Arms a random node, from outside or from a callback, also for the tick that is firing. */
 static void arm_any(void) {
     struct tw_node *const node = &nodes[random_below(&seed, NODES)];
     const tw_tick at = tw_now(&wheel) + any_distance();
@@ -117,7 +117,7 @@ TEST_IF(!TW_SMALL, take_refuses_a_wheel_that_is_advanced_and_bad_arguments) {
     if (TW_VALIDATION)
         assert_int_equal(tw_take(&wheel, 4, &present), -EINVAL);
     assert_int_equal(tw_take(&wheel, 8, &present), 0);
-    assert_null(present.node); /* nothing is stored but what is taken */
+    assert_null(present.node); /* tw_take stores nothing if it returns 0 */
     assert_int_equal(tw_take(&wheel, 20, &present), 1);
     assert_ptr_equal(present.node, &timer.node);
     assert_ptr_equal(present.arg, &timer);

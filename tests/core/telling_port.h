@@ -1,4 +1,4 @@
-/* A port without a lock, whose tw_port_tell informs the test about damage and does not return. */
+/* A port without a lock, whose tw_port_tell reports damage to the test and does not return. */
 #define TW_PORT_ONE_THREAD
 #define TW_PORT_TELLS
 

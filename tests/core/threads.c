@@ -1,5 +1,5 @@
-/* P6 and P7 across threads, on one locked wheel. Barriers arrange the orders that must not
- * depend on luck; the rest is counted. Only the main thread asserts. */
+/* P6 and P7 across threads, on one locked wheel. Barriers force the orders that must not depend on luck; the
+ * other tests count. Only the main thread asserts. */
 #define _DEFAULT_SOURCE
 #include "promise.h"
 #include "support/child.h"
@@ -12,10 +12,11 @@
 #include <stdbool.h>
 #include <sys/wait.h>
 
-/* A limit on the work of an advance, if the library has any. */
+/* The budget of an advance, or TW_UNBOUNDED if the library has no budgets. */
 static uint32_t budget_of(uint64_t limit) { return !TW_SMALL ? (uint32_t)limit : TW_UNBOUNDED; }
 
-/* A callback that announces that it runs, and returns when it is told to. */
+/* The blocker's callback waits at `running` to show that it runs, and returns when the test reaches
+ * `go_on`. */
 static pthread_barrier_t running, go_on;
 static atomic_uint blocked_calls, neighbour_calls;
 
@@ -47,7 +48,7 @@ static void start_driver(void *(*call)(void *)) {
     pthread_barrier_wait(&running);
 }
 
-/* The driver's callbacks have all gone on. */
+/* Ends the driver's thread. REQUIRES: none of its callbacks blocks any more. */
 static void join_driver(void) {
     pthread_join(driver, NULL);
     pthread_barrier_destroy(&running);
@@ -134,7 +135,7 @@ TEST(p7_a_second_advance_is_refused_while_a_callback_runs) {
     assert_int_equal(tw_update(&wheel), 0);
 }
 
-TEST(p6_cancel_from_another_thread_is_0_for_the_oneshot_that_runs) {
+TEST(p6_cancel_from_another_thread_is_0_for_the_one_shot_that_runs) {
     enter_callback(0);
     assert_int_equal(tw_cancel(&wheel, &blocker), 0);
     leave_callback();
@@ -155,7 +156,7 @@ TEST(p6_cancel_from_another_thread_is_1_for_a_node_that_is_due_and_it_is_not_cal
     assert_int_equal(neighbour_calls, 0);
 }
 
-TEST(p6_shutdown_from_another_thread_is_final_while_the_callback_runs) {
+TEST(p6_retire_from_another_thread_is_final_while_the_callback_runs) {
     enter_callback(5);
     assert_int_equal(tw_retire(&wheel, &blocker), 1);
     assert_int_equal(tw_arm_at(&wheel, &blocker, 50), -EPERM);
@@ -175,7 +176,7 @@ static void *wait_for(void *node) {
 
 static void interrupt_a_wait(UNUSED int signal) {}
 
-/* Starts a thread that waits for the node, and lets it do so for a while, though signals interrupt it. */
+/* Starts a thread that waits for the node, lets it wait for a while, and interrupts the wait with signals. */
 static pthread_t start_to_wait(struct tw_node *node) {
     pthread_t waiter;
     const struct sigaction action = {.sa_handler = interrupt_a_wait};
@@ -185,7 +186,7 @@ static pthread_t start_to_wait(struct tw_node *node) {
     assert_int_equal(pthread_create(&waiter, NULL, wait_for, node), 0);
     while (!waiting) {
     }
-    for (unsigned i = 0; i < 1000; ++i) { /* time for a thread that does not wait to show itself */
+    for (unsigned i = 0; i < 1000; ++i) { /* meanwhile a thread that did not wait would return */
         sched_yield();
         if (waited == 0)
             pthread_kill(waiter, SIGUSR1);
@@ -241,11 +242,11 @@ TEST_IF(TW_RUNTIME, p13_a_child_may_use_a_wheel_that_another_thread_was_advancin
     assert_int_equal(neighbour_calls, 1);
 }
 
-#if TW_RUNTIME /* which alone walks through a wheel */
+#if TW_RUNTIME /* only a wheel with the runtime has walks */
 static struct tw_node visited[40];
 static struct tw_walk left_over;
 
-/* Whether any word of the wheel leads into this walk. */
+/* Returns true if any word of the wheel points into this walk. */
 static bool wheel_leads_to(const struct tw_walk *walk) {
     const uintptr_t begin = (uintptr_t)walk, end = (uintptr_t)(walk + 1);
     for (size_t at = 0; at < sizeof wheel; at += sizeof(uintptr_t)) {
@@ -257,7 +258,8 @@ static bool wheel_leads_to(const struct tw_walk *walk) {
     return false;
 }
 
-/* In the child, other threads' walks are over, and their stacks, where their places stood, are reused. */
+/* In the child, other threads' walks are over, and the stacks that held the places of these walks may be
+ * reused. */
 TEST(p13_walk_leaves_nothing_in_the_child_of_a_fork) {
     memset(&left_over, 0, sizeof left_over);
     for (size_t i = 0; i < COUNT_OF(visited); ++i) {
@@ -313,7 +315,7 @@ static void visit_and_have_cleared(UNUSED const struct tw_node *node, UNUSED con
     start_driver(clear_all);
 }
 
-/* The walk's place leaves its slot with the nodes, and is with those that still leave. */
+/* The clear takes the walk's place out of the slot with the nodes. */
 TEST_IF(!TW_SMALL, walk_ends_while_another_thread_clears) {
     unsigned calls = 0;
     atomic_store(&cleared, 0);
@@ -378,8 +380,8 @@ static void let_the_clearer_finish(void) {
     join_driver();
 }
 
-/* One node has been handed to its callback; the others are pending in the parent, and so in
- * the child. */
+/* One node has been handed to its callback; the others are pending in the parent, and so they are in the
+ * child. */
 TEST_IF(TW_RUNTIME, p13_what_another_thread_was_about_to_clear_is_pending_in_the_child_and_fires) {
     arm_to_clear();
     start_driver(clear_and_block);
@@ -508,7 +510,7 @@ static void *clear_and_wait(UNUSED void *arg) {
     return NULL;
 }
 
-/* The node is armed again while the first clear has it, so the second one takes it too. */
+/* The node is armed again while the first clear has it, so the second one takes it, too. */
 TEST_IF(!TW_SMALL, p6_two_clears_that_have_the_same_node_do_not_wait_for_each_other) {
     pthread_t second;
     pthread_barrier_init(&running, NULL, 2);
@@ -521,7 +523,7 @@ TEST_IF(!TW_SMALL, p6_two_clears_that_have_the_same_node_do_not_wait_for_each_ot
     tw_arm_at(&wheel, &to_clear[0], 10);
     assert_int_equal(pthread_create(&second, NULL, clear_and_wait, NULL), 0);
     pthread_barrier_wait(&running);
-    pthread_barrier_wait(&go_on); /* both have it: they wait */
+    pthread_barrier_wait(&go_on); /* both clears have the node */
     pthread_join(driver, NULL);
     pthread_join(second, NULL);
     assert_int_equal(waits_for_the_same, 2);
@@ -663,7 +665,7 @@ TEST(p6_armed_is_fired_and_cancelled_and_pending_when_threads_race) {
     assert_int_equal(broken, 0);
 }
 
-/* All threads try to advance; one at a time succeeds, and nothing fires twice. */
+/* All threads try to advance; one at a time succeeds, and no timer fires twice. */
 static atomic_ullong took_turns;
 
 static void *advance_too(UNUSED void *arg) {

@@ -1,4 +1,4 @@
-// How a geometry divides ticks into digits, and other arithmetic of ticks; and errors.hpp.
+// How a geometry divides ticks into digits, other arithmetic with ticks, and errors.hpp.
 #include <errno.h>
 
 #include <bit>
@@ -115,7 +115,7 @@ TEST(tick_roundest_has_the_most_trailing_zero_bits_of_its_range) {
     assert_int_equal(roundest(1, last_tick), tick{1} << 63);
 }
 
-// With room for 4194304 ticks of lead, half a round.
+// The lead is limited to 4194304 ticks, half a round.
 TEST(tick_the_lead_into_far_slots_grows_with_the_number_of_nodes) {
     static placement<usual> at;
     static const struct {
@@ -130,7 +130,7 @@ TEST(tick_the_lead_into_far_slots_grows_with_the_number_of_nodes) {
     }
 }
 
-// The ticks that have passed, and how many of them ago the caller was asked to come.
+// `ticks` have passed since the last call; `late` ticks ago tw_next had asked for the next one.
 TEST(tick_a_caller_who_has_slept_as_asked_has_the_share_of_one_tick) {
     static const struct {
         unsigned ticks, late, shares;

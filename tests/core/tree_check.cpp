@@ -5,7 +5,7 @@ namespace {
 
 using namespace tickwheel::core;
 
-// Two nodes due at 3, in one ring, and below them nodes where the bits of their ticks lead:
+// Two nodes due at 3, in one ring; below them, the nodes stand where the bits of their ticks lead:
 //
 //                  3
 //           6             5
@@ -72,7 +72,7 @@ TEST(check_finds_a_node_that_stands_where_it_should_not) {
                              });
 }
 
-// More nodes are expected than a way down can have.
+// The count promises more nodes than any path can have, so only its bound ends the search.
 TEST(check_comes_back_from_a_tree_without_end) {
     inside().count() = 10000000;
     left_left.child[1] = &left_left;
@@ -127,7 +127,7 @@ TEST(check_allows_postponed_nodes_where_they_are) {
     assert_int_equal(tw_check(&storage, nullptr, nullptr), 0);
 }
 
-// What a cancel_all has not handed out yet is checked, too.
+// The checker also looks at the nodes that a cancel_all has not handed out yet.
 void find_in_clear(tw_node *, void *arg) {
     if (inside().count() != 3)
         return;

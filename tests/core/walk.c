@@ -1,4 +1,4 @@
-/* A walk: the nodes that are pending, while others arm, cancel, fire and clear. */
+/* tw_walk_next visits the pending nodes while other calls arm, cancel, fire and clear. */
 #include "support/walk.h"
 #include "promise.h"
 
@@ -32,7 +32,7 @@ static void visit(const struct tw_node *node, const struct tw_node *was, UNUSED 
     ++visits[i];
 }
 
-/* A tick at any distance: as many of a few ticks as of some rounds. */
+/* A tick at any distance: a few ticks are as likely as some rounds. */
 static uint64_t any_tick(void) {
     const unsigned bits = (unsigned)random_below(&seed, shape_round_bits() + 3);
     return tw_now(&wheel) + 1 + random_below(&seed, UINT64_C(1) << bits);
@@ -58,7 +58,7 @@ TEST(walk_visits_every_pending_node_once) {
     assert_whole();
 }
 
-/* A place of the walk stands in the slot in between, and is not seen by anybody. */
+/* In between, a place of the walk stands in the slot. No query shows it. */
 TEST(walk_visits_many_nodes_of_one_slot_once) {
     tw_core_shift(&wheel, 0); /* a shift that is over does not count */
     for (unsigned i = 0; i < NODES; ++i)
@@ -70,7 +70,7 @@ TEST(walk_visits_many_nodes_of_one_slot_once) {
     assert_whole();
 }
 
-/* What happens to a node while the walk is under way: nothing, or what excuses the walk. */
+/* Nodes armed, cancelled or fired during the walk; the walk need not visit these. */
 static bool touched[NODES];
 
 static void expect_fire(struct tw_node *node, void *arg) {
@@ -140,7 +140,7 @@ TEST(walk_misses_no_node_that_stays_whatever_else_happens) {
 static unsigned cleared;
 
 static void note_cleared(struct tw_node *node, UNUSED void *arg) {
-    index_of(node); /* it is one of ours, and no place of a walk */
+    index_of(node); /* fails unless the node is one of the test's: a place of a walk is not */
     ++cleared;
 }
 
@@ -164,7 +164,7 @@ static void visit_and_shift(const struct tw_node *node, UNUSED const struct tw_n
         tw_core_shift(&wheel, 1);
 }
 
-/* A shift is a call that moves every node: some are passed over. */
+/* A shift moves every node, so the walk may miss some. */
 TEST(walk_ends_when_everything_is_shifted_meanwhile) {
     for (unsigned i = 0; i < 100; ++i)
         arm(&timers[i], 3);
@@ -198,8 +198,8 @@ static void open_slot_once(const struct tw_node *node, UNUSED const struct tw_no
         assert_int_equal(tw_advance(&wheel, ROUND, 50), 1);
 }
 
-/* The walk's place has left the slot with the nodes before it, and the end of what it visits there has not.
- */
+/* The walk's place has left the slot with the nodes before it; the mark for the end of the slot's nodes has
+ * not. */
 TEST(walk_visits_what_stays_in_a_slot_that_opens_meanwhile_and_what_has_come_down) {
     unsigned calls = 0;
     for (unsigned i = 0; i < NODES; ++i)
@@ -230,7 +230,7 @@ TEST(walk_does_not_visit_what_is_armed_for_its_slot_when_that_has_been_emptied) 
     assert_whole();
 }
 
-/* The walk's place must not be taken for a timer by what counts timers or looks for the next one. */
+/* Calls that count timers or look for the next one must not take the walk's place for a timer. */
 static void cancel_all_and_ask(UNUSED const struct tw_node *node, UNUSED const struct tw_node *was,
                                UNUSED void *arg) {
     for (unsigned i = 0; i < NODES; ++i)
@@ -263,7 +263,7 @@ static void visit_and_walk(const struct tw_node *node, UNUSED const struct tw_no
     assert_int_equal(walk_through(&wheel, visit, NULL), NODES);
 }
 
-/* The inner walk does not take the place of the outer one for a node. */
+/* The inner walk does not take the outer walk's place for a node. */
 TEST(walk_may_be_called_by_what_it_calls) {
     has_walked = false;
     for (unsigned i = 0; i < NODES; ++i)
@@ -279,7 +279,7 @@ static void arm_again(const struct tw_node *node, UNUSED const struct tw_node *w
     arm(&timers[i], timers[i].due);
 }
 
-/* Each comes to the end of the slot that the walk is in. */
+/* Each visited node goes to the end of the slot that the walk is in. */
 TEST(walk_ends_although_it_arms_what_it_visits) {
     unsigned calls = 0;
     for (unsigned i = 0; i < NODES; ++i)
@@ -297,7 +297,7 @@ TEST(walk_hands_out_nodes_that_may_be_changed_and_can_end_early) {
     assert_int_equal(tw_walk_end(&wheel, &walk), 0);
     assert_null(tw_walk_next(&wheel, &walk));
     assert_int_equal(tw_walk_end(&wheel, &walk), 0);
-    memset(&walk, 0xff, sizeof walk); /* the wheel has nothing of it any more */
+    memset(&walk, 0xff, sizeof walk); /* the wheel does not point to the walk any more */
     assert_whole();
     assert_int_equal(walk_through(&wheel, visit, NULL), NODES - NODES / 2);
     assert_whole();
@@ -342,7 +342,7 @@ TEST(walk_set_back_leaves_every_node_due_at_its_tick) {
         for (unsigned i = 0; i < NODES; i += 2)
             arm(&timers[i], from + 1 + random_below(&seed, 5));
         const uint64_t to = from + random_below(&seed, UINT64_C(1) << random_below(&seed, 20));
-        tw_advance(&wheel, to, 1 + (uint32_t)random_below(&seed, 400)); /* perhaps not to its end */
+        tw_advance(&wheel, to, 1 + (uint32_t)random_below(&seed, 400)); /* may end early */
         const uint64_t back = to - random_below(&seed, to - from + 1);
         const uint64_t fired = fires;
         assert_int_equal(tw_set_back(&wheel, back), 0);

@@ -14,7 +14,7 @@ static size_t *touched; /* numbers of the pages that are open */
 static size_t touched_count;
 static struct sigaction before;
 
-/* Async-signal-safe calls only. The fault is also synchronous. */
+/* Makes only async-signal-safe calls. (The fault is synchronous, besides.) */
 static void open_page(__attribute__((unused)) int signal, siginfo_t *info,
                       __attribute__((unused)) void *context) {
     const uintptr_t offset = (uintptr_t)info->si_addr - (uintptr_t)pages;

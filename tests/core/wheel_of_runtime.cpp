@@ -1,5 +1,5 @@
-// The wheel of a library with the runtime has more than others: grids that count in parts of a tick,
-// shifts that are not finished yet, and a lock that a tool observes.
+// What only the wheel of a library with the runtime has: grids that count in parts of a tick, shifts that
+// other calls interrupt, and a lock that a race detector observes.
 #include <tickwheel/tw.h>
 
 #include <vector>
@@ -64,7 +64,7 @@ void assert_fires(const std::vector<tick> &expected) {
         assert_int_equal(fires[i], expected[i]);
 }
 
-// Ten parts in a tick: 0.1 tick is the least that can be told.
+// With ten parts in a tick, the resolution is 0.1 tick.
 tw_core_grid every_25_parts(tw_missed policy, std::uint32_t times) { return {3, 5, 10, 25, policy, times}; }
 
 void arm(const tw_core_grid &grid) { assert_int_equal(tw_core_arm_grid(&storage, &node, &grid), 0); }
@@ -90,7 +90,7 @@ TEST(a_grid_that_leaves_missed_fires_out_goes_on_as_its_policy_says) {
         std::vector<tick> fires;
     } series[] = {
         {TW_COALESCE, 25, 11, 3, {3, 13, 15, 18}},  // on the grid
-        {TW_DELAY, 31, 11, 2, {3, 15, 18, 21}},     // a period from now, and so on
+        {TW_DELAY, 31, 11, 2, {3, 15, 18, 21}},     // one period after the late fire, and so on
         {TW_COALESCE, 25, 10, 3, {3, 13, 15, 18}}, {TW_COALESCE, 25, 3, 0, {3, 5, 8, 10}},
         {TW_DELAY, 31, 3, 0, {3, 6, 9, 12}},
     };
@@ -129,7 +129,7 @@ TEST(a_limited_grid_counts_the_fires_that_are_left) {
     assert_true(missed == std::vector<tick>({1, 0}));
 }
 
-TEST(a_grid_that_is_moved_or_postponed_begins_anew_at_a_whole_tick) {  // 4, 7.1, 10.2
+TEST(a_grid_that_is_moved_or_postponed_begins_again_at_a_whole_tick) {  // 4, 7.1, 10.2
     for (int (*const change)(tw *, tw_node *, tw_tick) : {tw_move, tw_postpone}) {
         fresh(nullptr);
         arm({3, 5, 10, 31, TW_BURST, 0});

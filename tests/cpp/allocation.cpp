@@ -19,7 +19,7 @@ extern "C" {
 static unsigned news = 0;
 static thread_local int until_failure = -1;  // allocations of this thread before one fails; -1: none fails
 
-// By malloc and free, whose calls are counted.
+// Allocates by malloc and frees by free, whose calls counted_heap.h counts.
 static void *allocate(std::size_t size, std::size_t alignment) {
     ++news;
     if (until_failure == 0)
@@ -32,8 +32,8 @@ static void *allocate(std::size_t size, std::size_t alignment) {
     return memory != nullptr ? memory : throw std::bad_alloc();
 }
 
-// Not inlined: gcc 12 reports a mismatched pair otherwise. With those of arrays, as a sanitizer supplies its
-// own otherwise.
+// Not inlined, because gcc 12 would report a mismatched pair. The operators for arrays are here, too, because
+// a sanitizer would supply its own.
 #define NOT_INLINED [[gnu::noinline]]
 NOT_INLINED void *operator new(std::size_t size) { return allocate(size, 1); }
 NOT_INLINED void *operator new(std::size_t size, std::align_val_t alignment) {
@@ -62,7 +62,7 @@ template <class What> unsigned heap_calls(What what) {
     return allocations - before;
 }
 
-// A callable of the largest size that needs no allocation, and one with a byte more.
+// A callable of the largest size that needs no allocation, and one that is a byte larger.
 struct full {
     int *fired;
     std::array<std::byte, inline_size - sizeof(int *)> rest{};
@@ -156,7 +156,7 @@ TEST(AllocationWithoutCapacity, IsRareAsTheirNumberGrows) {
     EXPECT_EQ(heap_calls(spawn_many), 0U);  // freed records are reused
 }
 
-// --- the expiring map: the call that gets no memory throws std::bad_alloc, and the map is unchanged
+// --- the expiring map: a call that gets no memory throws std::bad_alloc and leaves the map unchanged
 
 using map = tickwheel::ttl_map<std::string, std::string>;
 

@@ -9,7 +9,7 @@ namespace {
 
 using testing::ExitedWithCode;
 
-// The body of a process of its own.
+// The body of a child process.
 template <class What> void run_and_wait(What what) {
     what();
     for (;;)

@@ -1,5 +1,4 @@
-// Threads that race for the same timers and coroutines. Errors that no assertion finds show under
-// the sanitizers.
+// Threads that race for the same timers and coroutines. The sanitizers find errors that no assertion does.
 #include <atomic>
 #include <memory>
 #include <optional>
@@ -95,8 +94,8 @@ resumed count_resumes(std::atomic<int> &count) {
     }
 }
 
-// A sleep without a coroutine frame around it. If its destructor begins before the fire is
-// decided, the coroutine is not resumed.
+// A sleep without a coroutine frame around it. If the sleep's destructor begins before the fire is decided,
+// the fire must not resume the coroutine.
 TEST_F(Race, ASleepDestroyedAgainstItsFiring) {
     std::atomic<int> count{0};
     const resumed sleeping = count_resumes(count);
@@ -227,8 +226,8 @@ TEST_F(Race, ASleepThatIsOverBeforeItHasBegun) {
     }
 }
 
-// Not a lambda: the coroutine would use captures after the lambda is destroyed, because the runtime
-// still resumes it then.
+// Not a lambda: the runtime still resumes the coroutine after a lambda, and with it the captures, would have
+// been destroyed.
 job sleep_again_and_again(runtime &rt, microseconds each, std::atomic<int> &slept) {
     for (;;) {
         co_await rt.sleep_for(each);
@@ -315,7 +314,7 @@ detached receive(tickwheel::runtime &rt, parcel &from, counts &of) {
     of.ended(*in_time);
 }
 
-// Awaitables that resume inside request_stop, or on the thread that brings what they wait for.
+// Awaitables that resume inside request_stop, or on the thread that brings the parcel.
 TEST(WithTimeoutThreads, DeadlineAgainstABringer) {
     counts all;
     tickwheel::runtime rt({.tick = 100us});

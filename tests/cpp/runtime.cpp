@@ -104,7 +104,7 @@ TEST(RuntimeOptions, AreTheLibrarys) {
     EXPECT_EQ(name, "cpp-test");
     EXPECT_EQ(slack, 7000);
     EXPECT_EQ(error_of([&] { static_cast<void>(rt.every(5ms, [] {})); }), std::errc::invalid_argument);
-    // so it is the epoll driver
+    // only the epoll driver watches descriptors
     EXPECT_NE(tw_runtime_watch(rt.native(), 0, 0, nullptr, nullptr), -EOPNOTSUPP);
 }
 
@@ -163,7 +163,7 @@ TEST(RuntimeLife, ItsEndDropsWhatItsTimersHold) {
 
 TEST(RuntimeLife, OneThatCannotBeMadeLeavesNothing) {
     const auto make = [] { tickwheel::runtime rt({.cpus = std::uint64_t{1} << 63}); };
-    EXPECT_NE(error_of(make), std::error_code());  // made, but not started: there is no such CPU
+    EXPECT_NE(error_of(make), std::error_code());  // makes the runtime but cannot start it: no such CPU
 }
 
 // --- durations and time points
@@ -217,7 +217,7 @@ TEST(TimePoints, AreReadingsOfTheirClock) {
     EXPECT_EQ(reading_of(time_point<system_clock, std::chrono::hours>::max()), end_of_time);
 }
 
-// --- virtual time, of which production code knows nothing
+// --- virtual time, with production code that takes any runtime
 
 TEST(VirtualRuntime, AdvancesFromDeadlineToDeadlineOrLeaps) {
     const auto rt = std::make_unique<tickwheel::virtual_runtime>();
@@ -297,7 +297,7 @@ TEST(ADay, OfTalkEndsWithTheLeaseToTheMillisecond) {
     }
     EXPECT_EQ(peer.now_in, connection::state::expired);
     EXPECT_EQ(peer.ended.time_since_epoch(), 24h);
-    EXPECT_EQ(peer.pings, 24 * 60 * 6 - 1);  // at the last one's tick the end of the lease comes first
+    EXPECT_EQ(peer.pings, 24 * 60 * 6 - 1);  // on the tick of the last ping, the lease ends first
 }
 
 TEST(ADay, WithoutAPacketEndsAfterThirtySeconds) {

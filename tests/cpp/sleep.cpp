@@ -1,4 +1,5 @@
-// Coroutines that sleep, are stopped and are destroyed: on virtual time, in one thread.
+// Coroutines that sleep, that are stopped, and that are destroyed while they sleep: on virtual time, in one
+// thread.
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -138,7 +139,7 @@ TEST_F(Sleep, IsCancelledWhenItIsDueAlready) {
     std::optional<job> late;
     rt.spawn(4s, [&] { late.reset(); });
     late.emplace(sleep_for(5s));
-    rt.leap(10s);  // past both
+    rt.leap(10s);  // past both deadlines
     EXPECT_EQ(gone, 1);
     EXPECT_TRUE(woke.empty());
 }

@@ -19,8 +19,8 @@ using namespace std::chrono_literals;
 // Generous: only a broken test waits this long.
 inline constexpr auto patience = 60s;
 
-// Not inlined, so that it is evaluated each time: the compiler treats std::this_thread::get_id as
-// constant within a function, even in a coroutine, which may change threads where it waits.
+// Not inlined, so that each call reads the thread's id: the compiler treats std::this_thread::get_id as
+// constant within a function, even in a coroutine, which may resume on another thread.
 [[gnu::noinline]] inline std::thread::id thread_here() {
     asm volatile("" ::: "memory");
     return std::this_thread::get_id();

@@ -1,4 +1,4 @@
-// Coroutines and awaitables for the tests, as users' libraries have them.
+// Coroutines and awaitables like those of users' libraries.
 #pragma once
 
 #include <coroutine>
@@ -88,8 +88,8 @@ template <class T> class lazy {
     std::coroutine_handle<promise_type> frame_;
 };
 
-// A value that somebody else brings, once, on any thread. Awaiting it resumes there; or inside
-// request_stop, if that is first, and then there is no value.
+// A value that another coroutine or thread brings once. The receiver resumes in the call of `bring`, or
+// without a value in request_stop, whichever comes first.
 class parcel {
   public:
     // Returns false if the receiver was stopped first.
@@ -137,7 +137,7 @@ class parcel {
             waiting = std::exchange(waiting_, nullptr);
         }
         if (waiting)
-            waiting.resume();  // *this may be gone after it
+            waiting.resume();  // may destroy *this
         return true;
     }
 

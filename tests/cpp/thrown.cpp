@@ -1,6 +1,6 @@
 // Exceptions from callbacks of the C interface, directly or through a test macro, while the
-// program drives the runtime: they reach the driving call's caller, and count as the callback's
-// return.
+// program drives the runtime: an exception reaches the caller of the driving call, and the library treats it
+// as the callback's return.
 #include <poll.h>
 #include <pthread.h>
 
@@ -103,7 +103,7 @@ TEST_F(Thrown, ByAPeriodicTimerDoesNotEndIt) {
     expect_to_go_on();
 }
 
-// A handle timer that is due after `delay`, and counts its drop.
+// A timer of a set that is due after `delay` and counts its drop.
 tw_handle start(tw_timers *timers, std::int64_t delay, tw_task_callback *fn, int &drops) {
     tw_handle id = TW_NO_HANDLE;
     tw_task task = {};
@@ -155,7 +155,8 @@ TEST_F(Thrown, ByAHandlesOnlyFireEndsItAndItsArgumentIsDropped) {
     expect_to_go_on();
 }
 
-// The runtime is freed from what is called as the fire of the callback that has thrown is ended.
+// After the callback has thrown, the library calls `drop` or `next` to end the fire, and that function frees
+// the runtime.
 TEST_F(Thrown, ByAHandleWhoseDropOrNextFreesTheRuntimePasses) {
     for (const bool from_next : {false, true}) {
         tw_runtime *const freed = make("manual");
@@ -190,8 +191,8 @@ TEST_F(Thrown, LeavesTheThreadsCancellationAsItWas) {
 
 // --- workers -----------------------------------------------------------------------------------
 
-// A first run holds the only worker, and the queue has no room. Later fires run inline, on the
-// driving thread.
+// A first run holds the only worker, and the queue has no room, so later fires run inline, on the driving
+// thread.
 class ThrownInPlace : public Thrown {
   protected:
     tw_workers *pool = nullptr;
@@ -257,7 +258,7 @@ TEST_F(ThrownInPlace, OfAWorkerByAHandlePassesAndItIsDropped) {
     expect_workers_to_go_on();
 }
 
-// Runs twice. The first run, in place, releases the held worker, and throws once that is idle.
+// Runs twice. The first run, inline, releases the held worker, and throws when the worker is idle.
 struct in_place_once {
     std::atomic<bool> &open;
     tw_workers *pool;
@@ -287,7 +288,7 @@ TEST_F(ThrownInPlace, LeavesTheNextFireToAWorkerThatIsIdleByThen) {
     EXPECT_EQ(tw_workers_stats(pool, &stats), 0);
     EXPECT_EQ(stats.runs, 3U);
     EXPECT_EQ(stats.discarded, 0U);
-    EXPECT_EQ(tw_workers_free(pool), 0);  // although the call that threw has not settled it
+    EXPECT_EQ(tw_workers_free(pool), 0);  // although the call that threw has not settled the pool
     expect_to_go_on();
 }
 
@@ -318,7 +319,7 @@ TEST_F(Thrown, InDispatchPassesAndTheDescriptorRingsForTheRest) {
     tw_runtime_free(own);
 }
 
-// The callback of one runtime drives another one and catches its exceptions.
+// A callback of one runtime drives another runtime and catches the exceptions of its callbacks.
 struct driver_of_another {
     tw_runtime *outer, *inner;
     bool caught = false;
@@ -387,7 +388,7 @@ TEST_F(Thrown, EndsTheWaitOfWhoCancels) {
     expect_to_go_on();
 }
 
-// On a bare wheel it leaves between two fires.
+// On a bare wheel, the exception leaves between two fires.
 TEST(ThrownOnAWheel, LeavesBetweenTwoFiresThatAreTaken) {
     std::string log;
     named b('b', log);

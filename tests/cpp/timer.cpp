@@ -1,5 +1,6 @@
-// Timers with and without an owner, pinned ones, schedules, and what callbacks throw: on virtual time, where
-// every instant is exact. This is their C++ face; tests/timers proves what the wheel does with them.
+// Timers with and without an owner, pinned timers, schedules, and exceptions from callbacks: on virtual time,
+// where every instant is exact. These tests are about the C++ interface; tests/timers covers the timers
+// beneath.
 #include <array>
 #include <functional>
 #include <memory>
@@ -26,7 +27,7 @@ using words = std::vector<std::string>;
 
 class Timer : public testing::Test {
   protected:
-    words heard;  // what callbacks have thrown
+    words heard;  // texts of the exceptions that callbacks have thrown
     virtual_runtime rt{{.on_exception = [this](const std::exception_ptr &thrown) { hear(thrown); }}};
     int fired = 0;
     times at;  // of the fires
@@ -281,7 +282,7 @@ TEST_F(Timer, KeepsCallablesOfAnySizeAndAlignment) {
     EXPECT_EQ(fired, 4);
 }
 
-// A callable whose copies throw on demand. Its move may throw too, so a timer cannot store it inline.
+// A callable whose copies throw on demand. Its move may throw, too, so a timer cannot store it inline.
 struct fragile {
     std::shared_ptr<int> alive = std::make_shared<int>(0);
     bool *throws;
@@ -304,7 +305,7 @@ TEST_F(Timer, ACallableWhoseCopyThrowsLeavesNothingBehind) {
     EXPECT_EQ(rt.count(), 0U);
     throws = false;
     rt.spawn(1s, f);
-    throws = true;  // it is already stored
+    throws = true;  // the timer has stored its copy
     rt.advance(1s);
     EXPECT_EQ(*f.alive, 1);
     EXPECT_EQ(f.alive.use_count(), 1);
@@ -380,7 +381,7 @@ TEST_F(PinnedTimer, IsArmedAgainAndAgain) {
     EXPECT_FALSE(t.pending());
     EXPECT_EQ(t.remaining(), std::nullopt);
     t.after(1s);
-    t.after(2s);  // it was pending
+    t.after(2s);  // moves the pending timer
     rt.advance(10s);
     t.at(rt.now() + 5s);
     rt.advance(10s);
@@ -409,7 +410,7 @@ TEST_F(PinnedTimer, IsMovedAndCancelledOnlyWhilePending) {
     t.after(5s);
     EXPECT_TRUE(t.move(1s));
     EXPECT_TRUE(t.postpone(3s));
-    EXPECT_TRUE(t.postpone(2s));  // it is already due later
+    EXPECT_TRUE(t.postpone(2s));  // already due later
     EXPECT_EQ(t.remaining(), 3s);
     EXPECT_TRUE(t.cancel());
     t.after(1s);
@@ -542,8 +543,8 @@ struct careless {
     std::coroutine_handle<promise_type> handle;
 };
 
-// The caller holds the sleep. Held in the frame, it would be destroyed twice by clang: when the
-// coroutine throws, and once more with the frame (LLVM's issue 61900).
+// The caller holds the sleep. If the frame held it, clang would destroy the sleep twice: when the coroutine
+// throws, and again with the frame (LLVM's issue 61900).
 careless sleep_and_throw(tickwheel::sleeper<tw_node> &nap) {
     co_await nap;
     throw std::runtime_error("awake");

@@ -1,5 +1,5 @@
-// Work under a deadline, on virtual time, in one thread: random programs compared with an oracle, and the
-// paths that they do not reach.
+// Work under a deadline, on virtual time, in one thread: random programs compared with an oracle, and cases
+// for the paths that random programs do not reach.
 #include <algorithm>
 #include <array>
 #include <functional>
@@ -117,7 +117,7 @@ concept can_be_timed = requires(runtime &rt, Work work) {
     rt.with_timeout(1s, std::move(work));
 };
 static_assert(can_be_timed<giving<int>>);
-static_assert(!can_be_timed<ready<int> (*)()>);  // it would not hear of the deadline
+static_assert(!can_be_timed<ready<int> (*)()>);  // work without a token would not notice the deadline
 static_assert(!can_be_timed<ready<int>>);
 static_assert(!can_be_timed<int (*)(std::stop_token)>);
 static_assert(!can_be_timed<void (*)(std::stop_token)>);
@@ -169,14 +169,14 @@ TEST_F(WithTimeout, MovesWhatCanOnlyBeMoved) {
     EXPECT_EQ(gone, 0);
     const job late = fetch(40ms);
     rt.advance(1s);
-    EXPECT_EQ(gone, 1);  // what came late was destroyed
+    EXPECT_EQ(gone, 1);  // the late result was destroyed
 }
 
 // A lambda that is a coroutine: its captures must live as long as it runs.
 TEST_F(WithTimeout, KeepsTheCallableWhileTheWorkGoesOn) {
     std::string seen;
     const auto ask_lambda = [&]() -> job {
-        // With a name: see with_timeout.hpp on g++ 12.
+        // Needs a name because of g++ 12: see with_timeout.hpp.
         auto work = [this, &seen, text = std::string(100, 'x')](std::stop_token stop) -> lazy<void> {
             co_await rt.sleep_for(10ms, stop);
             seen = text;
@@ -283,7 +283,7 @@ TEST_F(WithTimeout, IsOverWhenItIsDestroyedAfterTheDeadline) {
         victim.reset();
     };
     other.emplace(ask(10ms, 1h));
-    const job killer = destroy_other(rt, other);  // at the same tick, before the work hears of the stop
+    const job killer = destroy_other(rt, other);  // on the same tick, before the stop reaches the work
     rt.advance(2h);
     EXPECT_EQ(gone, 2);
     EXPECT_TRUE(heard.empty());
@@ -296,7 +296,7 @@ TEST_F(WithTimeout, ThatIsNeverAwaitedIsNothing) {
             rt.with_timeout(1s, [&](std::stop_token stop) { return answer(1s, stop); });
     }
     expect_nothing_left();
-    EXPECT_EQ(gone, 0);  // a lazy coroutine had not begun
+    EXPECT_EQ(gone, 0);  // the lazy coroutine had not begun
 }
 
 TEST(WithTimeoutLifetime, ACoroutineMayOutliveTheRuntime) {
@@ -316,7 +316,7 @@ TEST(WithTimeoutLifetime, ACoroutineMayOutliveTheRuntime) {
     EXPECT_EQ(got, 3);
 }
 
-// On a pool, the deadline comes on a worker.
+// On a pool, the deadline's callback runs on a worker.
 TEST(WithTimeoutOnWorkers, IsStoppedThere) {
     virtual_runtime rt;
     tickwheel::workers pool(rt, {.threads = 1});
@@ -348,7 +348,7 @@ using std::chrono::milliseconds;
 constexpr int depth = 3;
 constexpr int longest = 60;  // so short that many things meet on one tick
 
-// How one coroutine ended. `level` is that of the deadline that was up, the outermost being 0.
+// How one coroutine ended. `level` is that of the deadline that passed; the outermost has level 0.
 struct ending {
     enum how { worked, stopped, failed, timed_out } how;
     int level;
@@ -359,16 +359,16 @@ std::ostream &operator<<(std::ostream &out, const ending &e) {
     return out << "how " << e.how << ", level " << e.level << ", at " << e.at;
 }
 
-// What a coroutine is to do, in milliseconds from the beginning.
+// What a coroutine does, in milliseconds from the start.
 struct plan {
     std::array<int, depth> limits;
     int work;
     bool throws;    // at the end of its work
-    int stop;       // a stop is requested then; never, if after `longest`
+    int stop;       // when the test requests a stop; never, if after `longest`
     int destroyed;  // likewise
 
-    // A stop or the destruction comes when the tick's timers have fired. Of deadlines on one tick the
-    // outermost was armed first, and all of them before the work's own sleep.
+    // A stop or the destruction comes when the tick's timers have fired. Of several deadlines on one tick,
+    // the outermost was armed first; the work's own sleep was armed after all deadlines.
     std::optional<ending> expected() const {
         const auto limit = std::min_element(limits.begin(), limits.end());
         const int end = std::min({*limit, work, stop});
@@ -450,7 +450,7 @@ class world {
         co_return slept;
     }
 
-    // The inner deadlines as coroutines of their own. Returns the level that was up, or `depth`.
+    // Runs each inner deadline in its own coroutine. Returns the level whose deadline passed, or `depth`.
     lazy<int> level(life &of, int number, std::stop_token stop, bool &slept) {
         const milliseconds limit(of.what.limits.at(static_cast<std::size_t>(number)));
         if (number == depth - 1) {

@@ -1,4 +1,4 @@
-// Pools of workers: the same timers, run on other threads.
+// Pools of workers: the same timers, whose callbacks run on other threads.
 #include <atomic>
 #include <memory>
 #include <stdexcept>

@@ -2,8 +2,9 @@
 # Copies the ```c and ```cpp blocks of the pages into the folder, as programs named after their sections, and prints
 # the names of the files. The first block of each language is not a program; all others of that language include it.
 #
-# All of them can be linked into one executable: the linker knows the main of NAME.c as guide_NAME, and those in C++,
-# which have no headers of their own, stand in programs.cpp, each in a namespace. programs.h has PROGRAM(NAME) for each.
+# All programs can be linked into one executable: the linker knows the main of NAME.c as guide_NAME. The programs in
+# C++, which include no headers of their own, are in programs.cpp, each in a namespace. programs.h has PROGRAM(NAME)
+# for each program.
 function fail(what) {
     print FILENAME ":" FNR ": " what > "/dev/stderr"
     failed = 1

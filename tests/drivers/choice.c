@@ -157,8 +157,8 @@ TEST(an_own_driver_with_functions_missing_is_refused) {
     own[1].open = NULL;
     own[2].close = NULL;
     own[3].wake = NULL;
-    own[4].descriptor = own_descriptor; /* without program, */
-    own[5].program = own_program;       /* and the reverse */
+    own[4].descriptor = own_descriptor; /* without `program` */
+    own[5].program = own_program;       /* without `descriptor` */
     for (size_t i = 0; i < COUNT_OF(own); ++i)
         assert_refused(own[i], -EINVAL);
     assert_int_equal(opened, 0);
@@ -211,7 +211,7 @@ TEST(an_own_driver_that_wraps_a_built_in_one_works) {
     assert_nothing_leaked(before);
 }
 
-/* Whatever clocks it says that it has. */
+/* Whatever clocks the driver declares. */
 TEST(an_own_driver_has_virtual_time_if_it_cannot_wait_and_only_then) {
     for (int can_wait = 0; can_wait < 2; ++can_wait)
         for (unsigned clock = TW_CLOCK_DEFAULT; clock <= TW_CLOCK_VIRTUAL; ++clock) {

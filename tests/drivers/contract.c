@@ -78,7 +78,8 @@ TEST_BY_EACH_THREAD(a_wake_ends_the_wait_that_runs) {
         driver->wake(memory);
         pthread_join(waiter, NULL);
         assert_true(was_ended);
-        /* It ends no second wait, except with uring, whose new ring for this thread sees it again. */
+        /* The wake ends no second wait, except with uring, which makes a new ring for this thread, and that
+         * ring sees the wake again. */
         const struct tw_deadlines soon = in(TW_MILLISECOND);
         assert_true(driver->wait_until(memory, &soon) >= 0);
         assert_true(monotonic() >= soon.steady_ns || strcmp(driver->name, "uring") == 0);
@@ -100,16 +101,16 @@ TEST_BY_EACH_THREAD(a_wait_ends_at_its_deadline) {
     const int64_t lengths[] = {200 * TW_MICROSECOND, 3 * TW_MILLISECOND, 30 * TW_MILLISECOND};
     for (size_t i = 0; i < COUNT_OF(lengths); ++i) {
         const struct tw_deadlines until = in(lengths[i]);
-        unsigned early = 0; /* returns, without those at which the clock of this processor is just behind */
+        unsigned early = 0; /* returns, except when this processor's clock is merely a little behind */
         while (monotonic() < until.steady_ns && early < 10) {
             assert_true(driver->wait_until(memory, &until) >= 0);
             early += until.steady_ns - monotonic() > lengths[i] / 4;
         }
-        assert_true(early < 10); /* else it spins until the deadline */
+        assert_true(early < 10); /* else the driver spins until the deadline */
     }
 }
 
-/* The setting of a longer wait must not end a later, shorter one too late, nor the reverse. */
+/* A long wait that was ended must not make a later, shorter one end too late, nor the reverse. */
 TEST_BY_EACH_THREAD(a_wait_that_was_ended_leaves_nothing_to_the_next) {
     open_driver(WAY);
     const struct tw_deadlines ages = in(AGES), soon = in(5 * TW_MILLISECOND);

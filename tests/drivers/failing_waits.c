@@ -80,7 +80,7 @@ TEST_THREE_WAYS(waits_that_always_fail_stop_no_timer_and_do_not_spin, 1, 2, 5) {
     inject_nothing();
     assert_int_equal(tw_runtime_stats(rt, &stats), 0);
     assert_true(stats.wait_errors > 0);
-    /* A millisecond passes after each that fails, but not if a timer is due by then. */
+    /* After a failed wait, the runtime pauses for a millisecond unless a timer is due by then. */
     assert_true(failed > 0 && failed <= took / TW_MILLISECOND + 1 + took / period + 1);
     tw_runtime_free(rt);
     assert_judged_well();
@@ -92,7 +92,7 @@ static struct counter sole;
 
 static bool sole_has_fired(void) { return atomic_load(&sole.fires) != 0; }
 
-/* Armed in the thread, so that it is armed before the failure. */
+/* Arms the node on the runtime's thread, so that it is armed before the failure. */
 static void fail_one_wait(const struct tw_runtime_options *options, int64_t delay, int error, int spared) {
     struct tw_runtime *rt = NULL;
     assert_int_equal(tw_runtime_new(&rt, options), 0);
@@ -177,7 +177,7 @@ static void send_alarms(bool send) {
 
 static bool enough_signals(void) { return atomic_load(&signals) >= 100 && twenty_fires(); }
 
-/* Also for the user's own loop, whose thread takes signals. */
+/* Also in the user's own loop, whose thread takes signals. */
 TEST_IN_REAL_TIME(real_signals_disturb_no_timer_and_no_thread_of_the_runtimes) {
     struct tw_runtime *rt = runtime_on(WAY->driver);
     atomic_store(&signals, 0);
@@ -218,7 +218,7 @@ TEST_IN_REAL_TIME(a_process_that_was_stopped_fires_all_that_it_has_missed) {
         expect(judge.early == 0 && judge.astray == 0);
         leave(0);
     }
-    close(ends[1]); /* so that a child that has died is not waited for */
+    close(ends[1]); /* so that the read ends if the child has died */
     const ssize_t got = read(ends[0], &byte, 1);
     close(ends[0]);
     if (got == 1) {
@@ -234,7 +234,7 @@ TEST_IN_REAL_TIME(a_process_that_was_stopped_fires_all_that_it_has_missed) {
 static atomic_uint exact, inexact;
 static uint64_t sets_before;
 
-/* If the thread set its timerfd since the last fire, it set it to this exact deadline. */
+/* If the thread has set its timerfd since the last fire, it must have set this exact deadline. */
 static void compare_and_arm_again(struct tw_node *node, void *arg) {
     struct tw_runtime *rt = arg;
     const uint64_t sets = calls_of(CALL_TIMERFD_SETTIME);
@@ -272,7 +272,7 @@ static void wait_without_pwait2(int error) {
 
 TEST(without_pwait2_short_waits_are_exact_all_the_same) { wait_without_pwait2(ENOSYS); }
 
-/* Some sandboxes answer unknown calls with these errors. */
+/* Some sandboxes refuse unknown calls with these errors. */
 TEST(with_pwait2_forbidden_short_waits_are_exact_all_the_same) {
     static const int errors[] = {EPERM, EACCES, EINVAL, EOPNOTSUPP};
     for (unsigned i = 0; i < COUNT_OF(errors); ++i)
@@ -315,7 +315,7 @@ static void wait_for_a_held_lock(unsigned calls) {
 
 TEST(a_wait_for_the_lock_outlasts_interruptions) { wait_for_a_held_lock(ONLY(CALL_FUTEX_WAIT)); }
 
-/* Without membarrier it sleeps for a millisecond at a time. */
+/* Without membarrier, the waiter sleeps for a millisecond at a time. */
 TEST(a_wait_for_the_lock_needs_no_membarrier) { wait_for_a_held_lock(ONLY(CALL_MEMBARRIER)); }
 
 static atomic_bool may_return;

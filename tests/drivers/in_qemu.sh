@@ -1,8 +1,8 @@
 #!/bin/sh
-# in_qemu.sh FOLDER: runs tests of drivers on the kernel of Debian, in an emulated machine: io_uring of Linux 6.1,
-# the oldest that the uring driver takes, and a clock that may be set. FOLDER is where the tests were built; the
-# kernel is downloaded with apt-get, and not installed. The machine is emulated, so this needs no rights, and
-# takes a minute. Run it by ./dev kernel.
+# in_qemu.sh FOLDER: runs tests of drivers on Debian's kernel, in an emulated machine, with the io_uring of
+# Linux 6.1, the oldest that the uring driver takes, and a clock that the tests may set. FOLDER is where the
+# tests were built. The script downloads the kernel with apt-get and does not install it. It needs no
+# privileges, because the machine is emulated, and takes a minute. Run it by ./dev kernel.
 set -eu
 built=$(cd "$1" && pwd)
 # A program, and the tests in it.
@@ -15,7 +15,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 
-# The package that the newest kernel's name stands for, without its modules.
+# The newest kernel, for which linux-image-cloud-amd64 stands. The machine needs none of its modules.
 image=$(apt-cache depends linux-image-cloud-amd64 | sed -n 's/.*Depends: \(linux-image-[0-9].*\)/\1/p' | head -n 1)
 apt-get download "$image" >download.log 2>&1 || { cat download.log; exit 1; }
 dpkg-deb -x "$image"_*.deb kernel

@@ -112,7 +112,7 @@ TEST(three_threads_add_and_remove_descriptors_while_it_runs) {
     }
 }
 
-/* --- timers among them ------------------------------------------------------------------- */
+/* --- timers among descriptors ------------------------------------------------------------ */
 
 static atomic_uint fires, astray;
 static int64_t last_due;
@@ -148,8 +148,8 @@ static void arm_again(struct tw_node *node, UNUSED void *arg) {
     tw_runtime_after(rt, node, 0);
 }
 
-/* Begins again, with a runtime whose timer arms itself at each fire. With ticks of an hour it is
- * always due, and never lies just ahead of the present. */
+/* Begins again, with a runtime whose timer arms itself at each fire. With ticks of an hour, the timer is
+ * always due and never just ahead of the present. */
 static void keep_a_timer_due(uint32_t budget) {
     const struct tw_runtime_options options = {
         .driver = watching_driver, .tick_ns = 3600 * TW_SECOND, .budget = budget};
@@ -172,7 +172,7 @@ TEST(timers_that_are_always_due_leave_room_for_descriptors) {
     close_all();
 }
 
-/* The thread has looked at it before, and found nothing. */
+/* The thread has looked at the descriptor before, and found nothing. */
 TEST(a_descriptor_that_becomes_ready_late_is_served_among_timers_that_are_always_due) {
     keep_a_timer_due(1);
     open_many(1, 0);

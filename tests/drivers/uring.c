@@ -1,6 +1,6 @@
-/* The uring driver: what a program is told where the system refuses io_uring, how many system calls its waits
- * are, and that the child of a fork leaves the parent's ring alone. The rest of what it does is tested with
- * the other drivers. */
+/* The uring driver: the errors where the system refuses io_uring, the number of system calls that its waits
+ * make, and that the child of a fork leaves the parent's ring alone. The tests of all drivers cover the
+ * rest. */
 #include "support/child.h"
 #include "support/faults.h"
 
@@ -27,7 +27,7 @@ TEST(new_tells_a_kernel_that_lacks_it_from_a_system_that_forbids_it) {
         const char *because;
     } refusals[] = {
         {ENOSYS, -ENOSYS, "Linux 6.1"}, /* no io_uring */
-        {EINVAL, -ENOSYS, "Linux 6.1"}, /* one without what the driver needs */
+        {EINVAL, -ENOSYS, "Linux 6.1"}, /* io_uring without what the driver needs */
         {EPERM, -EPERM, "kernel.io_uring_disabled"},
         {EACCES, -EPERM, "kernel.io_uring_disabled"},
         {ENOMEM, -ENOMEM, "out of memory"},
@@ -40,7 +40,7 @@ TEST(new_tells_a_kernel_that_lacks_it_from_a_system_that_forbids_it) {
     inject_nothing();
 }
 
-/* It is never taken for one that works. */
+/* tw_runtime_new refuses the driver there. */
 TEST(new_finds_a_sandbox_that_forbids_but_a_part_of_it) {
     static const enum call parts[] = {CALL_URING_BEGIN, CALL_URING_ENTER};
     if (!has_uring())
@@ -118,7 +118,7 @@ static bool goes_on(int fd) {
     return true;
 }
 
-/* The child has the same pages, and gives them back while the parent's thread waits. */
+/* The child shares the ring's pages, and unmaps them while the parent's thread waits. */
 TEST_ONE_WAY(the_child_of_a_fork_leaves_the_parents_ring_alone, 5) {
     struct tw_stats stats;
     const int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

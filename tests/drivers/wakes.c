@@ -1,17 +1,19 @@
-/* Counts exactly the system calls of calls that arm. The first that is due earlier than a driver sleeps wakes
- * that driver by one; then there is none until the driver sleeps again, however many timers are armed. */
+/* Counts exactly the system calls of calls that arm. The first timer that is due before the end of a driver's
+ * sleep costs one system call, which wakes the driver. Then arming costs none until the driver sleeps again,
+ * however many timers a thread arms. */
 #include "support/faults.h"
 #include "support/gate.h"
 
 #include <poll.h>
 
-/* Calls that arm; and nodes, few enough that a driver sleeps until the earliest, and not until look-ahead. */
+/* MANY: calls that arm. NODES: so few that a driver sleeps until the earliest deadline, and not until
+ * look-ahead. */
 enum { MANY = 1000, NODES = 20 };
 #define HOUR (3600 * TW_SECOND)
 
 static struct tw_runtime *rt;
 static struct tw_node nodes[NODES];
-static struct gate ended; /* of waits, see below */
+static struct gate ended; /* holds the thread after its wait, see below */
 
 static int64_t delay; /* of the node that was armed last */
 
@@ -38,7 +40,8 @@ static unsigned own_calls(void) {
                       own_calls_of(CALL_FUTEX_WAKE));
 }
 
-/* Arms nodes many times, each due earlier than all before it. Returns how many such calls that has made. */
+/* Arms nodes many times, each time with an earlier deadline. Returns how many such system calls that has
+ * made. */
 static unsigned calls_to_arm_many(void) {
     const unsigned before = own_calls();
     for (unsigned i = 0; i < MANY; ++i)
@@ -46,10 +49,10 @@ static unsigned calls_to_arm_many(void) {
     return own_calls() - before;
 }
 
-/* --- a thread of the runtime's ----------------------------------------------------------------- */
+/* --- the runtime's thread ---------------------------------------------------------------------- */
 
-/* Holds the thread in the gate when its wait has ended, so that the runtime does not know yet that the driver
- * is awake. */
+/* A driver that holds the thread in the gate when its wait has ended, so that the runtime does not know yet
+ * that the driver is awake. */
 static const struct tw_driver *inner;
 static atomic_uint waits;
 
@@ -102,7 +105,7 @@ TEST_IN_REAL_TIME(many_timers_armed_in_a_callback_wake_nothing) {
     assert_int_equal(in_callback, 0);
 }
 
-/* --- a loop of the program's ------------------------------------------------------------------- */
+/* --- the program's loop ------------------------------------------------------------------------ */
 
 static bool is_readable(int fd) {
     struct pollfd descriptor = {fd, POLLIN, 0};
@@ -126,12 +129,12 @@ TEST_ONE_WAY(many_timers_armed_in_a_turn_of_a_loop_make_two_calls, 3) {
     const int fd = tw_runtime_fd(rt);
     assert_ok(fd);
     for (unsigned turn = 0; turn < 4; ++turn) {
-        const unsigned elsewhere = turn % 2; /* first with the descriptor not dispatched yet */
+        const unsigned elsewhere = turn % 2; /* turn 0: the descriptor was never dispatched */
         assert_false(is_readable(fd));
         assert_int_equal(elsewhere ? calls_to_arm_many_elsewhere() : calls_to_arm_many(), 1);
         assert_true(is_readable(fd));
         assert_int_equal(calls_to_arm_many(), 0);
-        assert_int_equal(tw_runtime_fd(rt), fd); /* asked for once more, it stays readable */
+        assert_int_equal(tw_runtime_fd(rt), fd); /* a second call leaves it readable */
         assert_int_equal(tw_runtime_fd(rt), fd);
         assert_true(is_readable(fd));
         assert_int_equal(calls_to_arm_many(), 0);

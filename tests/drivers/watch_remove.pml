@@ -3,8 +3,8 @@
  *
  * Claims
  *   - After a removal has returned, no callback of that watch runs or begins on another thread, so the
- *     memory it uses may be freed. This also holds if the watch had removed itself, and the removal
- *     returns -ENOENT.
+ *     memory that the callback uses may be freed. This also holds if the watch had removed itself, and the
+ *     removal returns -ENOENT.
  *   - An event reaches the watch that it was fetched for, or none, even if the descriptor was closed and
  *     its number reused, with or without removing it first.
  *   - No event is delivered that was fetched before its watch was modified.
@@ -56,7 +56,7 @@ inline add(fd) {
     }
 }
 
-/* Of descriptor 0. The kernel does not know one that was closed meanwhile. */
+/* Modifies descriptor 0. The kernel does not know a descriptor that was closed meanwhile. */
 inline modify() {
     d_step {
         if                              /* drivers/watches.cpp: "if (!is_watched(fd))" */
@@ -136,7 +136,7 @@ proctype replacer() {
     bool was_watched;
     if
     :: remove()
-    :: skip /* closes it too early */
+    :: skip /* closes descriptor 0 before removing it */
     fi;
     close();
     add(0);

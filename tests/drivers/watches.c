@@ -1,5 +1,5 @@
-/* Watched descriptors: adding, modifying and removing them, and the effect of that on the
- * batch of events being delivered. */
+/* Watched descriptors: adding, modifying and removing them, and what that does to the batch of events that
+ * the driver is delivering. */
 #include "watches.h"
 
 #include <fcntl.h>
@@ -345,7 +345,7 @@ static void remove_while_it_runs(void *removes_itself, int expected) {
     start();
     wait_for(is_inside);
     assert_int_equal(pthread_create(&remover, NULL, remove_it, &fd), 0);
-    pause_ms(20); /* time in which it would return if it did not wait */
+    pause_ms(20); /* time in which a removal that did not wait would return */
     const bool did_not_wait = atomic_load(&has_removed);
     atomic_store(&may_leave, true);
     pthread_join(remover, NULL);
@@ -367,7 +367,7 @@ static void stay_inside(UNUSED struct tw_node *node, UNUSED void *arg) {
         sched_yield();
 }
 
-/* The driver holds nothing that keeps a file open. */
+/* The driver keeps no reference that would hold the file open. */
 TEST(a_descriptor_that_is_removed_and_closed_is_closed_at_once) {
     int ends[2];
     char byte;
@@ -401,7 +401,7 @@ static void poll_inside(UNUSED struct tw_node *node, UNUSED void *arg) {
     atomic_store(&has_left, true);
 }
 
-/* Neither by descriptors that become ready, nor by wakes, nor by deadlines. */
+/* Descriptors that become ready, wakes and deadlines do not interrupt the callback's own waits. */
 TEST(a_callback_is_not_disturbed_by_what_the_thread_waits_for) {
     int idle_set = epoll_create1(EPOLL_CLOEXEC);
     const int fd = new_event(0);
@@ -439,8 +439,8 @@ int new_watching_runtime(UNUSED void **state) {
 
 int free_watching_runtime(UNUSED void **state) { return tw_runtime_free(rt); }
 
-/* Runs all tests on each driver. "uring" twice: as it is, and as on a kernel whose ring cannot fetch events
- * (before Linux 6.15). */
+/* Runs all tests on each driver; on "uring" twice: on this kernel, and as if on a kernel whose ring cannot
+ * fetch events (before Linux 6.15). */
 int main(void) {
     watching_driver = "epoll";
     batches_are_seen = true;

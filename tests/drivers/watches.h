@@ -9,7 +9,7 @@
 #include <sys/eventfd.h>
 
 extern const char *watching_driver;
-extern bool batches_are_seen; /* by largest_batch */
+extern bool batches_are_seen; /* true if largest_batch can count this driver's events */
 extern struct tw_runtime *rt;
 int new_watching_runtime(void **state);
 int free_watching_runtime(void **state);
@@ -33,7 +33,7 @@ static inline void note_event(int fd, uint32_t events, void *arg) {
     atomic_fetch_add(&note->calls, 1);
 }
 
-/* Waits until it has been called so many times in total. */
+/* Waits until the callback of `note` has been called so many times in total. */
 static inline void assert_comes(const struct note *note, unsigned calls) { wait_for(note->calls >= calls); }
 
 /* Returns a descriptor that is readable if `value` is not 0, and always writable. */

@@ -1,4 +1,4 @@
-/* A program with a timer that follows a calendar, as installed. */
+/* A user's program with a timer that follows a calendar, built with the installed library. */
 #include <stdio.h>
 
 #include <tickwheel/calendar.h>

@@ -1,4 +1,4 @@
-/* A program that uses durable timers, as installed. */
+/* A user's program with durable timers, built with the installed library. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,8 +1,9 @@
 #!/bin/sh
 # exports.sh LIBRARY INCLUDE CC SCRATCH MAP [durable|calendar]: succeeds if the shared library exports each function of
-# the public headers and nothing else, each with a version, MAP names these functions alone, and the
-# library has a versioned name and does not need the C++ library. `durable`, `calendar`: it is that
-# library, which needs the C++ library, and its headers are those that begin like this; else they are all others.
+# the public headers and nothing else, each with a version, MAP names these functions alone, and the library
+# has a versioned name and does not need the C++ library. With `durable` or `calendar`, LIBRARY is that
+# library, which does need the C++ library, and its public headers are those whose names begin with this word;
+# otherwise they are all others.
 set -eu
 library=$1 include=$2 cc=$3 scratch=$4 map=$5 part=${6:-}
 
@@ -10,14 +11,14 @@ for header in "$include"/tickwheel/*.h; do
     echo "#include \"$header\""
 done | if [ -n "$part" ]; then grep "/${part}[a-z_]*\.h"; else grep -vE '/(durable|calendar)[a-z_]*\.h'; fi >"$scratch/all.c"
 
-# What the compiler sees of the headers, on one line; without attributes, such as TW_MUST_CHECK's. Of a
-# part's only what they declare themselves.
+# The preprocessed headers on one line, without attributes such as TW_MUST_CHECK's; for a part, only what its
+# own headers declare.
 preprocessed() {
     "$cc" -E '-D__attribute__(of)=' -I"$include" "$scratch/all.c" |
         awk -v part="$part" '/^# / {ours = part == "" || $3 ~ "/" part "[a-z_]*\\.h\"$"; next} ours' | tr '\n' ' '
 }
 
-# A function that is linked by another name is exported under both.
+# The library exports a function with an asm name under both names.
 linked_as() {
     grep -oE 'tw_[a-z0-9_]+ *\([^()]*\) *__asm__ *\([^()]*\)' | sed -E 's/.*__asm__ *\(//; s/[" )]//g'
 }
@@ -42,7 +43,8 @@ if grep -vE '@@TICKWHEEL_((DURABLE|CALENDAR)_)?[0-9]' "$scratch/versioned"; then
     exit 1
 fi
 
-# The linker takes names that nothing defines. A pattern, NAME*, stands for at least one function.
+# MAP must name no function that is not declared: the linker would accept such a name. A pattern, NAME*, must
+# match at least one function.
 sed -n 's/^ *\(tw_[a-z0-9_]*\**\);.*/\1/p' "$map" >"$scratch/mapped"
 test -s "$scratch/mapped"
 while read -r name; do

@@ -1,10 +1,14 @@
 #!/bin/sh
 # install.sh SOURCE SCRATCH GENERATOR CC CXX static|shared|wheel|durable|PREFIX [BUILD]: installs the library
-# into a fresh prefix as a user would, and builds and runs programs against it, found by find_package and by
-# pkg-config. `wheel`: without the runtime. `durable`: without durable timers, which are then built by themselves
-# against what is installed, and installed in a prefix of their own. PREFIX, the path of a shared library's: what is installed there already is
-# tried. BUILD, a static build of type Release: it is
-# installed, or a shared library is linked from its objects.
+# into a fresh prefix as a user would, and builds and runs programs that find it by find_package and by
+# pkg-config.
+#
+#   wheel    the library without the runtime
+#   durable  the library without durable timers, and then durable timers by themselves, built against the
+#            installed library and installed in a prefix of their own
+#   PREFIX   a path: installs nothing, and tries the shared library that is installed there
+#   BUILD    a static build of type Release. The script installs this build, or links a shared library from
+#            its objects
 set -eu
 source=$1 scratch=$2 generator=$3 cc=$4 cxx=$5 kind=$6 build=${7:-}
 here=$(cd "$(dirname "$0")" && pwd)
@@ -78,7 +82,7 @@ check_headers() {
 
 check_tools() {
     quietly env LD_LIBRARY_PATH="$library" "$prefix/bin/tickwheel-top" --version
-    if [ -z "$is_installed" ] && [ -e "$prefix/bin/tickwheel-jobs" ]; then # it finds its libraries under any prefix
+    if [ -z "$is_installed" ] && [ -e "$prefix/bin/tickwheel-jobs" ]; then # finds its libraries under any prefix
         quietly "$prefix/bin/tickwheel-jobs" --help
     fi
     test -f "$prefix/share/tickwheel/tickwheel-gdb.py"
@@ -87,7 +91,7 @@ check_tools() {
     test -f "$loops/tickwheel_uv.h" && test -f "$loops/tickwheel_asio.hpp"
     if [ "$kind" = shared ]; then # where gdb looks for it: the library's name and path
         real=$(readlink -f "$library/libtickwheel.so")
-        [ -z "$is_installed" ] || real=/usr${real#"$(readlink -f "$prefix")"} # it will be there
+        [ -z "$is_installed" ] || real=/usr${real#"$(readlink -f "$prefix")"} # where the package will install it
         test -f "$prefix/share/gdb/auto-load$real-gdb.py"
     fi
 }
@@ -124,14 +128,14 @@ in_cpp() {
     runs "$scratch/consumer"
 }
 
-# In C, without a word of the C++ library.
+# In C, without naming the C++ library.
 calendars() {
     runs "$scratch/find_package/calendar"
     by_pkg_config tickwheel-calendar calendar.c "$cc" -std=c99
     runs "$scratch/consumer"
 }
 
-# The component that is there if its databases were. In memory, and in a file.
+# The component, which is installed if the build found its databases. In memory, and in a file.
 durable_timers() {
     if ! pkg-config --exists tickwheel-durable; then
         return
@@ -143,7 +147,7 @@ durable_timers() {
     done
 }
 
-# Found as a package of its own, as a component of the other one, and by pkg-config.
+# Durable timers as a package of their own, as a component of the other package, and by pkg-config.
 durable_alone() {
     by_find_package find_package_durable -DCMAKE_PREFIX_PATH="$prefix;$durable"
     by_find_package find_package -DCMAKE_PREFIX_PATH="$prefix;$durable"
@@ -180,7 +184,7 @@ another_layout() {
     done
 }
 
-# Exports what the headers declare; can be loaded at run time.
+# The shared library exports what the headers declare, and a program can load it at run time.
 shared_library() {
     sh "$here/exports.sh" "$library/libtickwheel.so" "$prefix/include" "$cc" "$scratch" "$source/src/tickwheel.map"
     sh "$here/exports.sh" "$library/libtickwheel_calendar.so" "$prefix/include" "$cc" "$scratch" \

@@ -15,7 +15,7 @@ void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
 void *__libc_memalign(size_t alignment, size_t size);
 
-/* Replaces the C library's, also for the dynamic linker. */
+/* Replaces the C library's malloc, for the dynamic linker, too. */
 void *malloc(size_t size) {
     allocations += counts != 0;
     return __libc_malloc(size);

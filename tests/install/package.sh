@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # package.sh PACKAGES: lints the Debian packages in the folder PACKAGES, unpacks them in PACKAGES/root,
-# and uses what is there as programs would, in C and C++, by pkg-config and find_package. Run it by
+# and uses the unpacked files as programs would, in C and C++, by pkg-config and find_package. Run it by
 # ./dev package.
 #
-# They are unpacked, not installed: that needs no root and changes no system, and there is nothing
-# more to installing them, which is checked: no package has a script.
+# We unpack instead of installing, because that needs no root and leaves the system alone. It makes no
+# difference, because no package has a script, which this test checks.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 source=$(cd "$here/../.." && pwd)
@@ -16,7 +16,7 @@ fail() {
     exit 1
 }
 
-# Not for Debian's archive, so no request of its closes with the first one.
+# The packages are not for Debian's archive, so the first version closes no bug there.
 lint() {
     lintian --allow-root --fail-on error,warning --suppress-tags initial-upload-closes-no-bugs "$packages"/*.changes
 }
@@ -67,7 +67,7 @@ apart() {
     } >"$packages/consumer_of_plain.log" 2>&1 || fail "see $packages/consumer_of_plain.log"
 }
 
-# A program that uses a library needs the package with the version that first had its functions.
+# A program that uses a library depends on the version of the package that first had the library's functions.
 symbols_and_pages() {
     dpkg-deb --ctrl-tarfile "$packages"/libtickwheel-calendar0_*.deb | tar -xO ./symbols |
         grep -qx ' tw_calendar_new@TICKWHEEL_CALENDAR_0.1 0.1.0' || fail "libtickwheel-calendar0 has no file of symbols"
@@ -88,8 +88,8 @@ programs() {
     [ "$output" = 1 ] || fail "tickwheel-jobs counted $output"
 }
 
-# An older CMake finds what this one has installed. It also builds the library by itself, as it installs
-# the headers in another way.
+# An older CMake finds the installed package. It also builds the library, because it installs the headers in
+# another way.
 old_cmake() {
     local old=$source/build/old_cmake project
     "$source/toolchains/old_cmake.sh" "$old" || {

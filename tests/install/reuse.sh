@@ -1,7 +1,7 @@
 #!/bin/sh
-# reuse.sh BUILD COMPILER ARGUMENT...: stands before the compiler, as CMAKE_<LANG>_COMPILER_LAUNCHER. Copies the object
-# from BUILD, where the preset has compiled the same source with the same options, position-independent as a shared
-# library needs it. Compiles what BUILD does not have.
+# reuse.sh BUILD COMPILER ARGUMENT...: a CMAKE_<LANG>_COMPILER_LAUNCHER. Copies the object from BUILD, where the
+# preset has compiled the same source with the same options, position-independent as a shared library needs it.
+# Compiles what BUILD does not have.
 set -eu
 build=$1
 shift

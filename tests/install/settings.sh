@@ -1,6 +1,6 @@
 #!/bin/sh
-# settings.sh SOURCE SCRATCH GENERATOR CC CXX: a user's project sets what the library is built with before it adds
-# the source, at the first configuration as at the second.
+# settings.sh SOURCE SCRATCH GENERATOR CC CXX: a user's project chooses the library's settings before it adds
+# the source. They hold at the first configuration and at the second.
 set -eu
 source=$1 scratch=$2 generator=$3 cc=$4 cxx=$5
 project=$(cd "$(dirname "$0")" && pwd)/settings
@@ -14,7 +14,7 @@ for time in first second; do
     "$scratch/other"
 done
 
-# A folder that the port's headers are said to be in, and that is not there.
+# CMake must refuse a folder of port headers that does not exist.
 if cmake -G "$generator" -S "$source" -B "$scratch/wrong" -DCMAKE_C_COMPILER="$cc" -DCMAKE_CXX_COMPILER="$cxx" \
     -DTW_PORT="$project/tickwheel_port.h" "-DTW_PORT_INCLUDES=$project/kernel;$project/no_such_folder" >"$scratch/log" 2>&1 ||
     ! grep -q no_such_folder "$scratch/log"; then

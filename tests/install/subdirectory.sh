@@ -1,6 +1,6 @@
 #!/bin/sh
 # subdirectory.sh SOURCE SCRATCH GENERATOR CC CXX [BUILD]: builds the source as a subdirectory of a user's
-# project that has no build type. The objects of BUILD, if given, spare it compiling the library.
+# project that has no build type. If BUILD is given, reuses its objects instead of compiling the library.
 set -eu
 source=$1 scratch=$2 generator=$3 cc=$4 cxx=$5 build=${6:-}
 reuse="sh;$(cd "$(dirname "$0")" && pwd)/reuse.sh;$build"

@@ -4,7 +4,8 @@ set -u
 scripts=$1 root=$2 scratch=$3 nm=$4 readelf=$5 cxx=$6
 status=0
 
-# In a copy of the tree that has each of the lines read, FILE LINE, at the end of its file, all must be refused.
+# Reads lines "FILE LINE", and appends each LINE to FILE in a copy of the tree. The checks must refuse all of
+# them.
 refuses_lines() {
     rm -rf "$scratch" && mkdir -p "$scratch" || exit 1
     cp -R "$root/src" "$root/drivers" "$root/boards" "$root/include" "$root/tools" "$root/calendar" "$root/durable" "$scratch/" || exit 1
@@ -21,7 +22,7 @@ refuses_lines() {
     done <"$scratch/added"
 }
 
-# An object compiled from this source must be refused, with this text.
+# The check must refuse an object that is compiled from this source, with this text.
 refuses_object() {
     rm -rf "$scratch" && mkdir -p "$scratch" || exit 1
     echo "$2" >"$scratch/c_api.cpp"
@@ -91,9 +92,9 @@ boards/include/tickwheel/freertos/timers.h #include <task.h>
 boards/include/tickwheel/board/lptimer.h #include <string.h>
 END
 
-# The copy of the tree is the one that refuses_lines has left.
+# Uses the copy of the tree that refuses_lines has left.
 echo 'namespace tickwheel::core {' >>"$scratch/src/timers/timers.cpp"
-: >"$scratch/durable/src/turn.cpp" # as in src/runtime
+: >"$scratch/durable/src/turn.cpp" # src/runtime has a file of this name
 sh "$scripts/names.sh" "$scratch" >"$scratch/said" && status=1
 for text in 'not in tickwheel::timers' 'durable/src/turn.cpp'; do
     grep -qF "$text" "$scratch/said" && continue

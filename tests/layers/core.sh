@@ -1,7 +1,8 @@
 #!/bin/sh
-# core.sh ROOT SCRATCH NM READELF none|linux COMPILER...: the core compiles as C++17 without extensions and without a
-# warning, by each of these compilers that is here, at each branch that a setting chooses; so also by gcc 7. Its object
-# asks for what core_object.sh allows: with the port `none`, and by the first compiler with `linux` if so told.
+# core.sh ROOT SCRATCH NM READELF none|linux COMPILER...: the core compiles as C++17 without extensions and
+# without a warning, with each of these compilers that is installed, in every combination of settings that
+# selects other code, and so that gcc 7 could compile it, too. The core's object requires no symbols but those that
+# core_object.sh allows: with the port `none`, and from the first compiler also with the port `linux`, if given.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$1" && pwd) || exit 1
@@ -12,7 +13,7 @@ compiled=0
 status=0
 mkdir -p "$scratch/tickwheel" || exit 1
 
-# What the core with the port for Linux asks for.
+# The symbols that the core requires with the port for Linux.
 symbols_of_linux="tw_port_lock_contended tw_port_wake_waiter tw_port_futex_wait tw_port_futex_wake_all tw_port_tell
     pthread_self tw_port_is_observed tw_port_lock_observed tw_port_unlock_observed tw_port_hide"
 
@@ -22,7 +23,7 @@ configure() {
         -e "s/@TW_VALIDATION_01@/$5/" "$root/include/tickwheel/config.h.in" >"$scratch/tickwheel/config.h"
 }
 
-# compile PORT COMPILER OPTION...: with the options of the library.
+# compile PORT COMPILER OPTION...: compiles the core with the options of the library.
 compile() {
     port=$1
     shift

@@ -33,7 +33,7 @@ complain "sections that are writable and not empty, or run before main" \
     "$("$readelf" -SW "$object" | sed -E 's/^ *\[ *[0-9]+\] *//' | awk '
         $1 ~ /^\.(init_array|ctors|preinit)/ {print $1}
         $7 ~ /W/ && $5 !~ /^0+$/ && $1 !~ /^\.data\.rel\.ro/ {print $1}')"
-# What is in tickwheel::core is the door for src/timers, records.hpp. The library hides it.
+# Symbols in tickwheel::core are those of records.hpp, the door for src/timers. The library hides them.
 complain "global symbols that are not the API" \
     "$("$nm" -g --defined-only "$object" | awk '$2 ~ /[TDBRC]/ && $3 !~ /^(tw_|_ZN9tickwheel4core)/ {print $3}')"
 exit $status

@@ -1,7 +1,7 @@
 #!/bin/sh
 # include_rules.sh ROOT: who may include whom. Prints each include that breaks a rule.
 #
-#   src/base      its own files, and the system's headers; what the core uses of it, none
+#   src/base      its own files, and the system's headers; the two files that the core uses, nothing
 #   src/core      its own files, base/numbers.hpp and base/thread_safety.hpp, tw.h and port.h, and headers of a
 #                 freestanding C++
 #   src/ports     their own folder, src/base, port.h and the system's headers; on Linux the hooks of src/check
@@ -11,11 +11,11 @@
 #   src/timers    the same, and src/workers; of src/core what $core_for_timers names
 #   src/observe   the same, and src/runtime, src/workers, src/timers
 #   durable       its own files, src/base, public headers of the C interface, calendar.h, and standard and system's
-#                 headers; the stores also the database's
+#                 headers; the stores also those of their database
 #   calendar      its own files, calendar.h, driver.h, and standard and system's headers
 #   tools         public headers, src/base, src/observe, and the headers of C++
 #   drivers       their own folder, src/base, src/ports/linux, port.h, driver.h and the system's headers
-#   boards        ports: port.h, what is public of their board or kernel, the kernel's and the system's headers
+#   boards        ports: port.h, public headers of their board or kernel, the kernel's and the system's headers
 #                 clocks: public headers of their board, <stdint.h> and <stdbool.h>
 #                 adapters to kernels: public headers of their kernel, and <stdbool.h>
 #   include, calendar/include, durable/include, boards/include
@@ -37,8 +37,8 @@ includes_in() {
         sed -E 's/#[[:space:]]*include[[:space:]]*//; s/([\">])[[:space:]]*(\/\/|\/\*).*/\1/; s/:[[:space:]]+/:/g'
 }
 
-# strangers ALLOWED-FOLDERS: of the lines read, those whose "quoted" file is neither in the folder of
-# the file itself nor in one of these folders.
+# strangers ALLOWED-FOLDERS: prints the lines of its input whose "quoted" file is neither in the folder of the
+# file itself nor in one of these folders.
 strangers() {
     while IFS=: read -r file line what; do
         name=${what#\"}
@@ -62,7 +62,7 @@ room() {
 # All headers without a slash are the system's.
 system='[a-z0-9_]+(\.h)?|sys/[a-z]+\.h|linux/[a-z_]+\.h'
 
-# What timers may use of the core: the door for records, and how periods are counted.
+# The headers of the core that src/timers may use: the door for records, and the arithmetic of periods.
 core_for_timers='records\.hpp|log\.hpp|periodic\.hpp'
 
 breaks=$(

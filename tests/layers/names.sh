@@ -1,7 +1,8 @@
 #!/bin/sh
-# names.sh ROOT: a room of src has one namespace, and a file's name tells where it is. Prints what breaks these rules:
+# names.sh ROOT: a room of src has one namespace, and a file's name tells where the file is. Prints each file
+# that breaks one of these rules:
 #
-#   - a file in src/ROOM opens tickwheel::ROOM, or a namespace inside; and so for drivers
+#   - a file in src/ROOM opens tickwheel::ROOM, or a namespace inside; a file in drivers, tickwheel::drivers
 #   - no two files of the libraries and tools have one name
 set -u
 root=$1
@@ -22,7 +23,7 @@ done
 expect_namespace drivers drivers
 expect_namespace calendar/src calendar
 
-# What has one name because it is the same thing: for two platforms, two databases, two programs.
+# Files that may share a name, because they are the same thing for several platforms, databases or programs.
 same_thing='port\.h|interrupts\.h|timers\.[ch]|(schema|session|statements|store)\.[ch]pp|main\.cpp'
 twice=$(cd "$root" && find src drivers include calendar boards durable tools -name '*.[ch]' -o -name '*.[ch]pp' |
     grep -vE '/(tests|bench|examples|machines|compare|packaging)/' | sed 's|.*/||' | sort | uniq -d | grep -vxE "$same_thing")

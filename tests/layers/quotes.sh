@@ -1,6 +1,5 @@
 #!/bin/sh
-# quotes.sh ROOT: succeeds if each line that a protocol quotes is still in the file it
-# names.
+# quotes.sh ROOT: succeeds if each line that a protocol quotes is still in the file it names.
 set -u
 root=$1
 status=0

@@ -13,12 +13,12 @@ simulated=boards/tests/kernels # the headers of kernels
 kernels=("-I$simulated/freertos/kernel/include" "-I$simulated/freertos/host" "-I$simulated/zephyr/include")
 failures=()
 
-# For code that needs ticks of 32 bits.
+# A config.h for code that needs ticks of 32 bits.
 short=$build/short-config
 mkdir -p "$short/tickwheel"
 sed -E 's/(TW_TICK_BITS) 64/\1 32/; s/(TW_RUNTIME) 1/\1 0/' "$config/tickwheel/config.h" >"$short/tickwheel/config.h"
 
-# For the core with the other engine.
+# A config.h for the core with the tree.
 tree=$build/tree-config
 mkdir -p "$tree/tickwheel"
 sed -E 's/(TW_TREE) 0/\1 1/; s/(TW_RUNTIME) 1/\1 0/' "$config/tickwheel/config.h" >"$tree/tickwheel/config.h"
@@ -54,14 +54,14 @@ prose() { sh tests/lint/prose.sh; }
 # without_counts COMMAND...: runs clang-tidy without its "123 warnings generated" lines.
 without_counts() { "$@" 2> >(grep -v 'generated\.$' >&2); }
 
-# Sources for this machine: clang-tidy takes the flags from the compile commands. Not the README's C++
-# program, which is too short to catch exceptions.
+# Sources for this machine: clang-tidy takes the flags from the compile commands. We leave out the README's
+# C++ program, which is too short to catch exceptions.
 tidy() {
     sources c cpp in src drivers calendar/src durable/{src,stores,tools,examples} examples tools | grep -zvE '/first\.cpp$' |
         without_counts xargs -0 -n 1 -P "$(nproc)" clang-tidy -p "$build" --quiet
 }
 
-# The core with the tree, which the compile commands do not have: those are for slots.
+# The core with the tree: the compile commands are those of slots.
 tidy_tree() {
     without_counts clang-tidy --quiet src/core/c_api.cpp -- -std=c++17 -ffreestanding -fno-exceptions \
         -Iinclude -Isrc "-I$tree" "-DTW_PORT_HEADER=\"$PWD/src/ports/none/port.h\""
@@ -87,7 +87,8 @@ tidy_kernels() {
 }
 
 # Contracts of locks (src/base/thread_safety.hpp): clang finds all breaches in a sample, and none in the sources.
-# Those of the checking build have all code that takes locks, but for the core with the tree.
+# The compile commands are those of the checking build, which has all code that takes locks, except the core
+# with the tree.
 lock_contracts() {
     local sample=tests/lint/lock_breaches.cpp
     local clang=(clang++ -std=c++20 -fsyntax-only -Werror=thread-safety -Iinclude -Isrc -DTW_CHECK
@@ -110,8 +111,8 @@ bugs() {
             -Iinclude -Iboards/include "-I$short" "${kernels[@]}" boards/{freertos,zephyr}
 }
 
-# Breaches of MISRA C in what firmware has beside the core, as rule:file:line. Each source is checked on
-# its own, with the port of its boards or its kernel, as a program with it would be.
+# Breaches of MISRA C in firmware code other than the core, as rule:file:line. cppcheck sees each source on
+# its own, with the port of its boards or its kernel, as in a program.
 misra_findings() {
     local port source folders
     while read -r port source; do
@@ -148,7 +149,7 @@ shell() {
         xargs -0 shellcheck --severity=warning
 }
 
-# compiled HEADER COMPILER STANDARD: on its own.
+# compiled HEADER COMPILER STANDARD: compiles the header on its own.
 compiled() {
     local language=c
     [[ $3 != c++* ]] || language=c++
@@ -158,7 +159,7 @@ compiled() {
 # alone HEADER COMPILER STANDARD: the header compiles.
 alone() { compiled "$@" || { echo "lint: $1 does not compile alone: $2 -std=$3" && return 1; }; }
 
-# too_old HEADER COMPILER STANDARD: the first and only thing that the header says is that it needs C++20.
+# too_old HEADER COMPILER STANDARD: the only error is the header's message that it needs C++20.
 too_old() {
     local said
     said=$(compiled "$@" | grep -E '(error|warning|note):')
@@ -183,8 +184,8 @@ headers() {
     done < <(sources h hpp in include calendar/include durable/include boards/include) | xargs -P "$(nproc)" -L 1 bash -c '"$@"' lint >&2
 }
 
-# Each header is in a header set, so that it is installed: but port.h, and Zephyr's, whose build
-# takes it from here.
+# Each header is in a header set, so that CMake installs it; except port.h, and the header for Zephyr, whose
+# build takes it from this tree.
 header_sets() {
     local header sets failed=0
     while IFS= read -r -d '' header; do

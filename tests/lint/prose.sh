@@ -1,5 +1,5 @@
 #!/bin/sh
-# prose.sh: keeps out of the tree the expressions of prose.txt, and variables with the name `it`. Prints each place with
+# prose.sh: fails if the tree has an expression of prose.txt or a variable named `it`. Prints each place with
 # what to write instead.
 set -eu
 cd "$(dirname "$0")/../.."

@@ -1,4 +1,4 @@
-/* How long callbacks run, and the buckets that durations are counted in. */
+/* How long callbacks run, and the buckets in which the library counts durations. */
 #include <poll.h>
 
 #include "histogram.h"
@@ -18,7 +18,8 @@ TEST(bucket_limits_rise_by_a_half_and_a_third) {
     assert_true(tw_bucket_limit(TW_BUCKETS + 7) == INT64_MAX);
 }
 
-/* The shortest duration of each bucket and the longest: by how much fires are late on virtual time. */
+/* The shortest and the longest duration of each bucket. On virtual time, the test can make fires late by
+ * exactly that. */
 TEST(a_duration_is_counted_below_the_limit_of_its_bucket) {
     struct tw_runtime *rt = new_runtime((struct tw_runtime_options){.driver = "manual", .tick_ns = 1});
     struct tw_node node;
@@ -49,7 +50,7 @@ TEST(a_share_is_the_limit_of_its_bucket_but_never_more_than_the_longest) {
     assert_int_equal(tw_histogram_share(&histogram, 1), 900);
 }
 
-/* A callback that takes its time, and what a clock outside of the library says of it. */
+/* A callback that takes some time, and how long it took by the test's own clock. */
 #define WORK (3 * TW_MILLISECOND)
 static int64_t took;
 
@@ -64,7 +65,8 @@ static void work(void) {
 static void work_as_node(UNUSED struct tw_node *node, UNUSED void *arg) { work(); }
 static void work_as_task(UNUSED const struct tw_event *event, UNUSED void *arg) { work(); }
 
-/* Waits for a timer that is due in a millisecond. Returns how long its dispatch took, and its run. */
+/* Waits for a timer that is due in a millisecond. Returns how long dispatch and the run on a worker, if any,
+ * took. */
 static int64_t dispatch(struct tw_runtime *rt, struct tw_workers *workers) {
     struct pollfd ready = {.fd = tw_runtime_fd(rt), .events = POLLIN};
     assert_int_equal(poll(&ready, 1, 60000), 1);
@@ -74,8 +76,8 @@ static int64_t dispatch(struct tw_runtime *rt, struct tw_workers *workers) {
     return monotonic() - begin;
 }
 
-/* On the runtime's thread or on a worker. Counts no less than the callback itself saw, and no more than the
- * whole call took. A thousandth is for two clocks that do not run at the same speed. */
+/* In dispatch or on a worker. The library must count no less than the callback itself measured, and no more
+ * than the whole call took. A thousandth allows for two clocks that do not run at the same speed. */
 TEST(a_callback_is_timed_where_it_runs) {
     enum { NODE, HANDLE, HANDLE_ON_WORKER };
     for (int kind = NODE; kind <= HANDLE_ON_WORKER; ++kind) {

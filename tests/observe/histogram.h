@@ -1,4 +1,4 @@
-/* How many durations a histogram has counted. */
+/* total_of: how many durations a histogram has counted. */
 #ifndef TICKWHEEL_TESTS_OBSERVE_HISTOGRAM_H
 #define TICKWHEEL_TESTS_OBSERVE_HISTOGRAM_H
 

@@ -1,4 +1,4 @@
-/* Labels: what the timers of each kind have done, of whatever sort they are. */
+/* Labels: the counts for each label, over nodes, work items, handles and keys. */
 #include "support/runtime_test.h"
 
 #include <tickwheel/keyed.h>
@@ -42,7 +42,7 @@ TEST(every_fire_and_cancel_of_a_node_counts_for_its_label) {
     }
     tw_runtime_after(rt, &node, TW_SECOND);
     tw_runtime_cancel(rt, &node);
-    tw_runtime_cancel(rt, &node); /* prevents no_callback */
+    tw_runtime_cancel(rt, &node); /* prevents nothing */
     assert_int_equal(counts_of("idle").fires, 3);
     assert_int_equal(counts_of("idle").cancels, 1);
     assert_int_equal(counts_of(NULL).fires, 0);
@@ -120,7 +120,7 @@ TEST(a_stop_that_prevents_no_fire_does_not_count_as_a_cancel) {
     assert_int_equal(counts_of("of the handles").cancels, 0);
 }
 
-TEST(a_job_counts_once_and_its_run_is_timed_on_the_worker) {
+TEST(a_work_item_counts_once_and_its_run_is_timed_on_the_worker) {
     struct tw_workers *workers;
     struct tw_work job;
     assert_ok(tw_workers_new(&workers, rt, NULL));
@@ -165,7 +165,7 @@ TEST(labels_beyond_what_a_runtime_tells_apart_are_counted_together) {
         tw_runtime_after(rt, &node, TW_SECOND);
         tw_runtime_advance(rt, TW_SECOND);
     }
-    /* One more label is that of the handles. */
+    /* The set of handles has the last label. */
     assert_int_equal(tw_runtime_labels(rt, NULL, 0), TW_LABELS);
     assert_int_equal(counts_of("kind 60").fires, 1);
     assert_int_equal(counts_of("(other labels)").fires, 39);

@@ -38,7 +38,8 @@ static struct tw_node armed_at_once;
 
 static void arm_at_once(UNUSED struct tw_node *node, void *rt) { tw_runtime_after(rt, &armed_at_once, 0); }
 
-/* In a second turn without a sleep, as nodes on the wall clock fire last. */
+/* The node on the steady clock fires in a second turn without a sleep, because nodes on the wall clock fire
+ * last. */
 TEST(a_fire_that_a_callback_has_armed_at_once_is_late_by_nothing) {
     struct tw_runtime *rt =
         new_runtime((struct tw_runtime_options){.driver = "manual", .clock = TW_CLOCK_WALL});
@@ -70,7 +71,7 @@ TEST(a_program_that_stalled_woke_late) {
     tw_runtime_free(rt);
 }
 
-/* Of virtual time, which can be late by centuries. */
+/* On virtual time, a fire can be late by centuries. */
 TEST(lateness_adds_up_to_no_more_than_all_time) {
     struct tw_runtime *rt = virtual_runtime();
     struct tw_node nodes[3];
@@ -97,13 +98,13 @@ TEST(fires_that_a_turn_had_no_budget_for_are_late_by_the_budget) {
     const uint64_t in_time = times_late(rt, TW_LATE_WAKING);
     assert_in_range(in_time, 1, BUDGET); /* moving them takes budget, too */
     assert_int_equal(times_late(rt, TW_LATE_BUDGET), ALL - in_time);
-    tw_runtime_after(rt, &nodes[0], 0); /* nothing was left */
+    tw_runtime_after(rt, &nodes[0], 0); /* the turn had left nothing */
     tw_runtime_advance(rt, 0);
     assert_int_equal(times_late(rt, TW_LATE_WAKING), in_time + 1);
     tw_runtime_free(rt);
 }
 
-/* A wall clock that is set forwards makes timers due, but no fire is late by that. */
+/* Setting a wall clock forwards makes timers due, but the jump does not count as lateness. */
 TEST(a_clock_that_is_set_makes_no_fire_late) {
     struct tw_runtime *rt =
         new_runtime((struct tw_runtime_options){.driver = "manual", .clock = TW_CLOCK_WALL});

@@ -1,4 +1,4 @@
-/* tw_runtime_each: what is pending, of every kind. */
+/* tw_runtime_each: shows pending timers of every kind. */
 #include "support/runtime_test.h"
 
 #include <tickwheel/keyed.h>
@@ -8,7 +8,7 @@
 
 static struct tw_runtime *rt;
 
-/* --- what a visitor is told ------------------------------------------------------------- */
+/* --- what a visitor learns -------------------------------------------------------------- */
 
 #define MOST 16
 static struct tw_entry seen[MOST];
@@ -193,7 +193,7 @@ static int end_the_walk(UNUSED const struct tw_entry *timer, void *visits) {
     return ++*(unsigned *)visits == EACH + 9 ? -7 : 0;
 }
 
-/* Among the nodes, whose walk leaves places in the wheel, and among the others. */
+/* The walk ends among nodes, where it leaves a place in the wheel, and among other timers. */
 TEST(a_visitor_ends_the_walk_with_its_result) {
     static struct tw_node nodes[2 * EACH];
     tw_handle id;

@@ -1,5 +1,5 @@
-/* A walk over what is pending, against threads that arm, cancel, fire, and make and free sets. Nothing
- * is shown that never was, and a timer that stays is shown each time. */
+/* A walk over the pending timers, against threads that arm, cancel, fire, and make and free sets. The walk
+ * shows only timers that exist, and shows each timer that stays. */
 #include <pthread.h>
 
 #include "support/runtime_test.h"
@@ -10,8 +10,8 @@
 
 enum { STAYING = 100, MOVING = 400, WALKS = 40 };
 
-/* So far away that their slot does not open while the test runs, and none of them is lowered behind a walk,
- * which would show it twice: 34 years, where that slot opens when the system has run for as long. */
+/* 34 years: so far away that the timers' slot does not open while the test runs (it would on a system that
+ * has been up for that long). So no timer is lowered behind a walk, which would then show it twice. */
 #define FAR ((INT64_C(1) << 30) * TW_SECOND)
 
 static struct tw_runtime *rt;

@@ -17,10 +17,10 @@
 static struct tw_runtime *rt;
 static struct gate gate;
 
-/* What the lookout has reported. */
+/* The lookout's last report, and the number of its reports. */
 static struct tw_slow_callback reported;
 static _Atomic unsigned reports;
-static _Atomic bool ran_then; /* at the moment of the last report */
+static _Atomic bool ran_then; /* the callback was still running at the last report */
 
 static void note(const struct tw_slow_callback *slow, void *arg) {
     reported = *slow;
@@ -38,7 +38,7 @@ static int fresh(UNUSED void **state) {
 
 static long lookout(void) { return thread_named("tickwheel-slow"); }
 
-/* The system lists a thread that was joined a while longer. */
+/* The system lists a thread for a while after it was joined. */
 static void wait_until_lookout_is_gone(void) { wait_for(lookout() == -1); }
 
 static int done(UNUSED void **state) {
@@ -65,7 +65,7 @@ TEST(a_slow_callback_is_reported_while_it_runs_once) {
     assert_true(reported.function == (const void *)(uintptr_t)wait_in_gate);
     assert_true(reported.running_ns >= LIMIT);
     assert_int_equal(reported.on_worker, 0);
-    pause_ms(20); /* twenty limits: a second report of the same callback would come */
+    pause_ms(20); /* twenty times the limit: a second report of the same callback would come by then */
     assert_int_equal(reports, 1);
     gate.open = true;
     tw_runtime_cancel_wait(rt, &node);
@@ -121,7 +121,7 @@ TEST(slow_runs_on_workers_are_reported_each) {
         tw_runtime_cancel_wait(rt, &jobs[i].node);
 }
 
-/* Workers that are woken go on only when this is over. */
+/* Workers that wake up wait until this is false. */
 static _Atomic bool workers_are_held_up;
 
 int __real_pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *mutex);
@@ -149,7 +149,7 @@ TEST(a_run_that_begins_long_after_its_turn_is_reported) {
     shut(&gate);
     workers_are_held_up = true;
     tw_runtime_after(rt, &job.node, 0);
-    pause_ms(50); /* two hundred looks: enough to park, if nothing were waiting */
+    pause_ms(50); /* two hundred looks: the lookout would park if no run waited */
     workers_are_held_up = false;
     wait_for(reports == 1);
     gate.open = true;
@@ -162,16 +162,17 @@ static long switches_of_lookout(void) {
     return (long)look.voluntary;
 }
 
-/* A lookout that waits for a processor all the time does not switch either, but it is not asleep. */
+/* Checks both: a lookout that waits for a processor all the time does not switch, either, but is not
+ * asleep. */
 static bool lookout_is_parked(void) {
     const long before = switches_of_lookout();
-    pause_ms(50); /* two hundred looks, if it were not */
+    pause_ms(50); /* two hundred looks, if it were not parked */
     return is_asleep(lookout()) && switches_of_lookout() == before;
 }
 
-/* P9; and what runs afterwards is seen all the same. */
+/* P9. The lookout sees later callbacks all the same. */
 TEST(the_lookout_sleeps_while_the_runtime_does_and_misses_nothing_after_that) {
-    wait_for(lookout() != -1); /* it names itself */
+    wait_for(lookout() != -1); /* the lookout has set its name */
     for (unsigned i = 1; i <= 3; ++i) {
         struct tw_node node;
         wait_for(lookout_is_parked());
@@ -191,7 +192,7 @@ TEST(the_lookout_sleeps_while_the_runtime_does_and_misses_nothing_after_that) {
 static void drop_slowly(UNUSED void *arg) { pause_ms(10); } /* forty looks */
 
 /* The lookout parks before the timers are due, and must not park between two callbacks of a turn. On a busy
- * machine it may not have parked; then the test shows less. */
+ * machine it may not have parked, and then the test proves less. */
 TEST(a_slow_callback_behind_a_slow_drop_is_reported) {
     struct tw_timers *handles;
     tw_handle id;
@@ -248,8 +249,8 @@ TEST(a_lookout_cannot_be_replaced_from_callbacks_and_reports) {
     assert_int_equal(tw_runtime_report_slow(rt, LIMIT - 1, note, NULL), -EINVAL);
 }
 
-/* P13: the child has no lookout until it is revived. Then it has one, which sleeps (P9) until the child
- * fires: the callback that ran at the fork is the parent's. */
+/* P13: the child has no lookout until it is revived. The new lookout sleeps (P9) until the child fires,
+ * because the callback that ran at the fork is the parent's. */
 TEST(a_revived_child_has_a_lookout) {
     if (!THREADS_AFTER_FORK)
         skip();

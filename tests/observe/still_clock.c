@@ -1,5 +1,6 @@
 /* What a runtime measures, to the nanosecond: the clocks of this program stand still unless it moves them.
- * The library's stopwatch reads them, too, because it cannot measure the processor's counter. */
+ * The library's stopwatch reads these clocks, too, because the test spoils its measurement of the processor's
+ * counter. */
 #include <semaphore.h>
 #include <unistd.h>
 
@@ -22,7 +23,8 @@ static _Atomic int64_t steady = START, wall = WALL_START;
 static _Atomic int64_t each_reading_takes;
 static _Atomic unsigned readings; /* of the steady clock */
 
-/* Before the third reading that follows the start of a dispatch: as the first callback begins. */
+/* How long the thread is held up before its third reading of a dispatch, which is when the first callback
+ * begins. */
 static int64_t held_up_before_callbacks;
 static unsigned held_up_at;
 
@@ -42,8 +44,8 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *reading) {
     return 0;
 }
 
-/* The first runtime measures the counter. The alarm stands in for the patience of wait_for, which never ends
- * on these clocks. */
+/* Lets the first runtime's measurement of the counter fail. The alarm stands in for the time limit of
+ * wait_for, which never passes on these clocks. */
 static int spoil_the_measurement(UNUSED void **state) {
     alarm(60);
     each_reading_takes = 10 * TW_SECOND;
@@ -54,7 +56,7 @@ static int spoil_the_measurement(UNUSED void **state) {
 
 /* --- a driver, for the thread of a runtime and for a loop ---------------------------------------- */
 
-static struct tw_deadlines asked; /* by the last call of program */
+static struct tw_deadlines asked; /* the deadlines of the last call to `program` */
 static atomic_uint waits, woken, waits_without_sleep;
 static sem_t wakes_left;
 
@@ -111,7 +113,7 @@ static struct timer {
 } timers[MOST];
 static _Atomic unsigned fires;
 
-/* How many callbacks ran between two readings of the clock. */
+/* The number of callbacks in each group: those that ran between two readings of the clock. */
 static unsigned groups[MOST], group_count, readings_seen;
 
 static void take_time(UNUSED struct tw_node *node, void *arg) {
@@ -127,7 +129,7 @@ static int end(UNUSED void **state) { return tw_runtime_free(rt); }
 
 GROUP_FIXTURE(spoil_the_measurement, end);
 
-/* Also ends the runtime before. */
+/* Also frees the previous runtime. */
 static void start_with(struct tw_runtime_options options) {
     tw_runtime_free(rt);
     rt = NULL;
@@ -170,15 +172,16 @@ static void dispatch_at(int64_t reading) {
 
 /* --- durations ------------------------------------------------------------------------------------ */
 
-/* A group takes some two microseconds at most: so callbacks of a microsecond are timed one by one. It grows
- * while it is half as long, and begins with one callback again after a slow one. */
+/* A group takes two microseconds at most, so the library times callbacks of a microsecond one by one. The
+ * next group is larger if this one took at most half of that; after a slow callback, the groups start at one
+ * callback again. */
 TEST(short_callbacks_that_follow_each_other_are_timed_together) {
     static const struct {
         struct {
             unsigned times;
             int64_t takes;
         } callbacks[4];
-        unsigned of_two_labels; /* so many of them, by turns */
+        unsigned of_two_labels; /* the first so many callbacks have two labels, in turn */
         unsigned groups[20];
     } rows[] = {
         {{{200, 10}}, 0, {1, 2, 4, 8, 16, 32, 32, 32, 32, 32, 9}},
@@ -212,12 +215,13 @@ TEST(short_callbacks_that_follow_each_other_are_timed_together) {
     }
 }
 
-/* The library tells a callback from the others of its group if it is slower by the width of the narrowest
- * bucket. All callbacks after it are late by it; before it, only those of its group. */
+/* The library tells a slow callback from the others of its group if it is slower by the width of the
+ * narrowest bucket. The slow callback makes all callbacks after it late, and those of its own group before
+ * it. */
 TEST(a_slow_callback_among_short_ones_is_counted_as_one) {
     enum { USUAL = 10 };
     static const struct {
-        unsigned all, slow; /* the slow-th of all */
+        unsigned all, slow; /* callback number `slow` of `all`, from 1, is slow */
         int64_t takes, longest;
         uint64_t late_by_it;
     } rows[] = {
@@ -298,7 +302,7 @@ TEST(a_slow_drop_counts_for_no_callback) {
 TEST(a_fire_is_late_by_the_greater_of_two_causes) {
     static const struct {
         int64_t overslept, takes;
-        enum tw_late_cause cause; /* of the second of two fires */
+        enum tw_late_cause cause; /* the cause for the second of two fires */
     } rows[] = {
         {3, 4, TW_LATE_CALLBACKS}, {3, 3, TW_LATE_WAKING}, {0, 1, TW_LATE_CALLBACKS}, {1, 0, TW_LATE_WAKING}};
     for (unsigned r = 0; r < COUNT_OF(rows); ++r) {
@@ -329,7 +333,7 @@ TEST(lateness_of_callbacks_that_are_timed_together_adds_up_to_no_more_than_all_t
 TEST(a_thread_that_was_held_up_before_its_first_callback_woke_late) {
     start();
     arm(&timers[0], MS, 4);
-    arm(&timers[1], MS, 3 * US); /* so that the next are not timed together */
+    arm(&timers[1], MS, 3 * US); /* a slow callback, so that the library times the next ones one by one */
     go_to_sleep();
     held_up_before_callbacks = 5;
     dispatch_at(START + MS);
@@ -383,7 +387,7 @@ TEST(on_the_wall_clock_a_fire_is_late_at_most_by_the_sleep_that_was_too_long) {
         int64_t after; /* of a timer on the steady clock; 0: none */
         int64_t slept, set;
         uint64_t timed, fires;
-        int64_t late, sum; /* of the wake-up; of all fires */
+        int64_t late, sum; /* lateness of the wake-up; sum over all fires */
     } rows[] = {
         {0, 2 * MS + 7, 0, 1, 1, 7, 7},
         {0, 3 * MS + 10, 0, 1, 2, MS + 10, MS + 10 + 10},
@@ -433,7 +437,7 @@ TEST(wake_ups_are_counted_with_how_late_they_were) {
     assert_int_equal(woken, 1);
     dispatch();
     assert_int_equal(asked.steady_ns, START + 5 * MS);
-    arm(&timers[2], 10 * MS, 0); /* later than what the thread sleeps to */
+    arm(&timers[2], 10 * MS, 0); /* after the end of the thread's sleep */
     assert_int_equal(woken, 1);
     arm(&timers[3], MS, 0);
     assert_int_equal(woken, 2);
@@ -454,7 +458,7 @@ TEST(wake_ups_are_counted_with_how_late_they_were) {
     assert_int_equal(stats.held_up, 0);
 }
 
-/* Ticks of the former time cannot be compared with those of the new one. */
+/* Ticks from before the clock was set cannot be compared with ticks after that. */
 TEST(an_earlier_deadline_wakes_the_thread_also_when_the_wall_clock_was_set_back) {
     for (int has_deadline = 0; has_deadline < 2; ++has_deadline) {
         start_on(TW_CLOCK_WALL);
@@ -485,7 +489,7 @@ TEST(a_timer_that_a_callback_arms_does_not_wake_the_thread) {
     assert_int_equal(asked.steady_ns, START + 3 * MS);
 }
 
-/* So the library does not call the driver, which watches no descriptors. */
+/* This driver watches no descriptors, so the library does not even call it. */
 TEST(a_thread_whose_budget_was_used_up_does_not_sleep) {
     for (int on_wall = 0; on_wall < 2; ++on_wall) {
         start_with((struct tw_runtime_options){
@@ -508,7 +512,7 @@ TEST(a_thread_whose_budget_was_used_up_does_not_sleep) {
     }
 }
 
-/* It goes on with its next turn at once. */
+/* The thread goes on with its next turn at once. */
 TEST(a_thread_that_a_callback_holds_up_does_not_wake_late) {
     start();
     arm(&timers[0], MS, 2 * MS);

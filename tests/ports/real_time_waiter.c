@@ -1,8 +1,9 @@
 /* A real-time thread needs the lock, which a preempted thread of normal priority holds on the
- * same processor. If it spun, the holder could not run until Linux stops the waiter, after most of a
- * second. So the waiter has to sleep, which the kernel counts as a voluntary context switch.
+ * same processor. If the real-time thread spun, the holder could not run until Linux throttled the real-time
+ * thread, after most of a second. So the waiter has to sleep, which the kernel counts as a voluntary context
+ * switch.
  *
- * The waiter's processor time does not tell: on a virtual machine it includes time in which the machine
+ * The waiter's processor time would be no proof: on a virtual machine it includes time in which the machine
  * did not run. */
 #include "support/faults.h"
 
@@ -16,7 +17,7 @@
 
 static struct tw_runtime *rt;
 static struct counter node;
-static struct tw *wheel; /* the node's, noted here because node.wheel may be read only with the lock held */
+static struct tw *wheel; /* the node's wheel: node.wheel may only be read with the lock held */
 
 static void skip_without_real_time(void) {
     struct sched_param priority = {.sched_priority = 1};
@@ -84,14 +85,14 @@ static void *hold_again_and_again(UNUSED void *arg) {
 
 /* --- the thread that must not starve --------------------------------------------------------- */
 
-/* How often this thread has gone to sleep so far. */
+/* Returns how often this thread has gone to sleep so far. */
 static long sleeps(void) {
     struct rusage usage;
     getrusage(RUSAGE_THREAD, &usage);
     return usage.ru_nvcsw;
 }
 
-static unsigned met, slept; /* how often it found the lock held, and how often it went to sleep then */
+static unsigned met, slept; /* how often the waiter found the lock held, and how often it then slept */
 
 /* Sleeps; when it wakes up, it preempts the holder at any point. */
 static void *arm_again_and_again(UNUSED void *arg) {

@@ -77,7 +77,7 @@ TEST(again_takes_the_delay_of_arm_without_slack_and_jitter) {
     assert_ok(tw_runtime_arm(rt, &node, &when));
     assert_ok(tw_runtime_again(rt, &node));
     assert_next_fire_in(7 * MS);
-    assert_ok(tw_runtime_after(rt, &node, 0)); /* a delay as well */
+    assert_ok(tw_runtime_after(rt, &node, 0)); /* 0 is a delay, too */
     assert_ok(tw_runtime_advance(rt, 0));
     assert_ok(tw_runtime_again(rt, &node));
     assert_int_equal(tw_runtime_remaining(rt, &node), 0);
@@ -129,7 +129,7 @@ static void *again_and_again(void *raced) {
     return NULL;
 }
 
-/* In either order of the two calls the node has a period afterwards. */
+/* Whichever of the two calls comes first, the node has a period afterwards. */
 TEST(again_is_one_step_beside_a_call_that_arms) {
     pthread_t thread;
     make(TW_CLOCK_DEFAULT);
@@ -150,7 +150,7 @@ TEST(again_is_one_step_beside_a_call_that_arms) {
 
 #define CROWD 2000
 
-/* No node is early or too late, the crowd is spread, and virtual time draws the same each time. */
+/* No node is early or too late, the deadlines are spread, and on virtual time each run draws the same. */
 TEST(jitter_spreads_first_deadlines_and_their_periods_stay_exact) {
     static struct tw_node crowd[CROWD];
     static int64_t first[2][CROWD];

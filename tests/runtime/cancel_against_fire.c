@@ -1,13 +1,13 @@
-/* P4, P6 and P7 together: threads arm, move, cancel, clear, shut down and free nodes while the driver
- * fires them. A node is freed as soon as cancel_wait has returned. A later access is caught by
- * a sanitizer or by the node's mark. */
+/* P4, P6 and P7 together: threads arm, move, cancel, clear, retire and free nodes while the driver fires
+ * them. A thread frees a node as soon as cancel_wait has returned. A sanitizer, or the node's mark, reveals a
+ * later access. */
 #include "support/runtime_test.h"
 #include "support/sanitized.h"
 
 #include <pthread.h>
 
-/* A thread takes its share of the steps, and goes on until it has seen ENOUGH fires and prevented fires:
- * otherwise a busy machine that starves the driver would leave no race to win. */
+/* A thread takes its share of the steps, and then goes on until it has seen ENOUGH fires and ENOUGH prevented
+ * fires. Otherwise a busy machine could starve the driver, and there would be no races. */
 enum { THREADS = 3, NODES = 32, STEPS = SLOW ? 100000 : 1000000, ENOUGH = 40 };
 
 #define ALIVE 0x600D600D600D600Dull
@@ -54,7 +54,7 @@ static struct timer *new_timer(void) {
     return timer;
 }
 
-/* Nothing uses the node any more: adds up its counts and frees it. */
+/* Adds up the counts of a node that nothing uses any more, and frees the node. */
 static void bury(struct worker *self, struct timer *timer) {
     self->broken += atomic_load(&timer->running);
     self->fired += atomic_load(&timer->fires);
@@ -62,10 +62,10 @@ static void bury(struct worker *self, struct timer *timer) {
     free(timer);
 }
 
-static void replace(struct worker *self, unsigned i, int shut_down) {
+static void replace(struct worker *self, unsigned i, int retires) {
     struct timer *timer = self->timers[i];
-    const int prevented = shut_down ? tw_runtime_retire(self->rt, &timer->node)
-                                    : tw_runtime_cancel_wait(self->rt, &timer->node);
+    const int prevented =
+        retires ? tw_runtime_retire(self->rt, &timer->node) : tw_runtime_cancel_wait(self->rt, &timer->node);
     self->prevented += prevented == 1;
     self->broken += prevented < 0;
     bury(self, timer);
@@ -144,8 +144,8 @@ static void *move_time(void *arg) {
     return NULL;
 }
 
-/* Every arming ends as exactly one fire, one prevented fire or one that was cleared, even when its node was
- * freed long ago. */
+/* Every arming ends in exactly one fire, one prevented fire or one cleared node, even if its node was freed
+ * long ago. */
 static void race(struct tw_runtime_options options) {
     static struct worker workers[THREADS];
     const int is_manual = strcmp(options.driver, "manual") == 0;

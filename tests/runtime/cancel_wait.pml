@@ -3,7 +3,7 @@
  *
  * Claims
  *   - After cancel_wait has returned, while no thread arms the node again, no callback of the node runs
- *     or begins on another thread. After shutdown this holds even if other threads try to arm it.
+ *     or begins on another thread. After retire this holds even if other threads try to arm it.
  *   - So the node may be freed: the library does not access a freed node, whether a waiter or the node's
  *     own callback frees it.
  *   - No waiter sleeps forever; a call inside a callback does not wait.
@@ -21,7 +21,7 @@
 #define neighbour 1
 #define NONE 2
 
-mtype = { IDLE, PENDING, SHUT };
+mtype = { IDLE, PENDING, RETIRED };
 mtype state[2] = PENDING;
 bool is_periodic; /* target */
 
@@ -30,8 +30,8 @@ byte returned;       /* src/core/wheel_state.hpp: "std::uint32_t returned;" */
 byte waiters;       /* src/core/wheel_state.hpp: "std::uint32_t waiters;" */
 
 bool for_good; /* target is retired, and its callback arms it again; else it is cancelled */
-byte users; /* those that have not ended target yet */
-bool is_ended; /* one of them has ended it; it may not begin to run any more */
+byte users; /* threads and callbacks that have yet to end target */
+bool is_ended; /* a user has ended target, whose callback may not begin any more */
 bool freed;
 byte in_callback = NONE;
 
@@ -46,8 +46,8 @@ inline arm(node) {
     d_step {                            /* src/core/api.hpp: "if (const int error = check_armable(*node); error != 0)" */
         touch(node);
         if
-#ifndef BREAK_ARMS_WHAT_IS_SHUT
-        :: state[node] == SHUT
+#ifndef BREAK_ARMS_WHAT_IS_RETIRED
+        :: state[node] == RETIRED
 #endif
         :: else -> state[node] = PENDING
         fi
@@ -58,7 +58,7 @@ inline take_off(node) {
     d_step {                            /* src/runtime/nodes.cpp: "how(&timeline_of(rt, node).wheel, node)" */
         touch(node);
         if
-        :: for_good -> state[node] = SHUT        /* src/core/change.hpp: "node.state = TW_RETIRED;" */
+        :: for_good -> state[node] = RETIRED        /* src/core/change.hpp: "node.state = TW_RETIRED;" */
         :: !for_good && state[node] == PENDING ->
             state[node] = IDLE          /* src/core/wheel.hpp: "node.state = TW_IDLE;" */
         :: else
@@ -175,7 +175,7 @@ inline callback_of_target() {
     fi
 }
 
-/* It counts as one more user, if target still exists. */
+/* The callback counts as one more user, if target still exists. */
 inline callback_of_neighbour() {
     if
     :: skip

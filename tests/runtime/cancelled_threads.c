@@ -140,7 +140,7 @@ static int cancel(void) { return tw_runtime_cancel(rt, &node); }
 static int clear(void) { return tw_runtime_cancel_all(rt, reach_a_point, NULL); }
 static int cancel_wait(void) { return tw_runtime_cancel_wait(rt, &node); }
 static int cancel_job_wait(void) { return tw_runtime_cancel_wait(rt, &job.node); }
-static int shutdown_job(void) { return tw_runtime_retire(rt, &job.node); }
+static int retire_work_item(void) { return tw_runtime_retire(rt, &job.node); }
 static int stop_and_start(void) {
     const int error = tw_runtime_stop(rt);
     return error != 0 ? error : tw_runtime_start(rt);
@@ -229,7 +229,7 @@ static const struct row rows[] = {
     {ROW_WITH(have_a_pending_node, ask)},
     {ROW_WAITING(have_a_callback_in_gate, cancel_wait)},
     {ROW_WAITING(have_a_job_in_gate, cancel_job_wait)},
-    {ROW_WAITING(have_a_job_in_gate, shutdown_job)},
+    {ROW_WAITING(have_a_job_in_gate, retire_work_item)},
     {ROW_WAITING(have_a_callback_in_gate, stop_and_start)},
     {ROW_WAITING(have_a_job_in_gate, stop_and_start)},
     {ROW_WITH(be_stopped, start)},

@@ -1,5 +1,5 @@
-/* What the tests of the checking build (TW_CHECK) assert of a child: the mistake ends it with a message, and
- * the same scene without the mistake ends well, and silently. */
+/* For tests of the checking build (TW_CHECK). A child plays a scene: with the mistake, it must end with a
+ * message; without the mistake, it must end well and print nothing. */
 #ifndef TICKWHEEL_TESTS_RUNTIME_CHECKS_H
 #define TICKWHEEL_TESTS_RUNTIME_CHECKS_H
 
@@ -7,15 +7,15 @@
 #include "support/runtime_test.h"
 #include "support/sanitized.h"
 
-/* A function that a message is to name: the program exports it, and no copy of it without a name is called.
- */
+/* For a function that a message must name: the program exports the function, and the compiler makes no
+ * unnamed copy of it. */
 #ifdef __clang__
 #define EXPORTED __attribute__((noinline, visibility("default")))
 #else
 #define EXPORTED __attribute__((noipa, visibility("default")))
 #endif
 
-/* Asserts that the scene aborts, and says all of these, which end with a null pointer. */
+/* Asserts that the scene aborts and prints each of the words, which end with a null pointer. */
 static inline void assert_said(void (*scene)(void), const char *const *words) {
     const struct end end = end_of(scene);
     for (; *words != NULL; ++words)

@@ -1,6 +1,6 @@
-/* The checking build says nothing of a program that does nothing wrong, whatever else it does: nodes in
- * memory that is freed and used again, idle nodes that are copied, and wheels that go with nodes pending on
- * them. A false alarm ends this program. */
+/* The checking build reports nothing about a correct program, however unusual: nodes in memory that the
+ * program frees and uses again, copies of idle nodes, and wheels that end while nodes are pending on them. A
+ * false alarm ends this program. */
 #include <stdbool.h>
 
 #include "core/door.h"
@@ -29,7 +29,8 @@ static void begin_a_wheel(void) {
     assert_int_equal(tw_init(wheel, 0, 0), 0);
 }
 
-/* The next wheel mostly has the same memory. The nodes are pending on one that is not there any more. */
+/* Frees the wheel and begins another one, usually in the same memory. Unless `clears`, nodes are still
+ * pending on the old wheel. */
 static void drop_the_wheel(bool clears) {
     if (clears)
         tw_cancel_all(wheel, NULL, NULL);

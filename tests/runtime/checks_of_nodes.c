@@ -1,4 +1,4 @@
-/* The checking build finds what a program does wrong with nodes, and nothing where it does nothing wrong. */
+/* The checking build finds a program's mistakes with nodes, and reports nothing about correct programs. */
 #include "runtime/checks.h"
 
 #include <sys/mman.h>
@@ -45,7 +45,7 @@ void init_again(void) {
 
 static void init_while_pending(void) {
     pend();
-    init_again(); /* perhaps the wheel has gone: only its next use shows that it has not */
+    init_again(); /* perhaps the wheel is gone: only its next use shows that it still exists */
     one_tick();
 }
 
@@ -66,7 +66,7 @@ static void init_after_the_wheel_was_initialised_anew(void) {
     all_ticks();
 }
 
-/* What static memory is used for may end before the program does. */
+/* A program may use static memory for something else later. */
 static void init_after_a_static_wheel_has_gone(void) {
     pend();
     memset(&wheel, 0, sizeof wheel);
@@ -144,7 +144,7 @@ TEST(checks_name_a_node_that_is_initialised_again_on_a_runtime) {
                  "its label is \"idle timeout\"", "found in the call from init_again");
 }
 
-TEST(checks_name_a_pending_job_that_is_initialised_again) {
+TEST(checks_name_a_pending_work_item_that_is_initialised_again) {
     if (!THREADS_AFTER_FORK)
         skip();
     assert_stops(job_init_while_pending, "it was initialised again while it was pending");
@@ -159,7 +159,7 @@ static void use_a_copy(void) {
     tw_cancel(&wheel, &copy);
 }
 
-/* What leads to neighbours changes as they come and go, in a tree too. */
+/* A node's links change as its neighbours come and go, in a tree, too. */
 static void use_a_copy_of_one_with_neighbours(void) {
     static struct tw_node others[8];
     pend();
@@ -284,9 +284,10 @@ TEST(checks_name_a_pending_node_that_is_overwritten_or_unmapped) {
     assert_well(cancel_and_free);
 }
 
-/* glibc writes into what is freed, and AddressSanitizer marks it. The heap of ThreadSanitizer does neither,
- * nor hands it out again soon; and to follow links that may lead nowhere takes process_vm_readv, which
- * qemu-user does not have: this is what a checking build cannot find. */
+/* The checking build sees that a node was freed, because glibc writes into freed memory and AddressSanitizer
+ * marks it. ThreadSanitizer's heap does neither, and does not hand out the memory again soon. Under qemu-user
+ * there is no process_vm_readv, which the checks need to follow links that may lead nowhere. So the test
+ * skips both. */
 TEST(checks_name_a_pending_node_that_is_freed) {
 #ifdef __SANITIZE_THREAD__
     skip();
@@ -301,7 +302,7 @@ TEST(checks_name_a_pending_node_that_is_freed) {
 
 static __attribute__((noinline)) void pend_a_local(bool cancels) {
     struct tw_node local;
-    unsigned char below[4096]; /* so that what is called next does not overwrite it */
+    unsigned char below[4096]; /* so that the next calls do not overwrite the node */
     __asm__ volatile("" : : "r"(below), "r"(&local) : "memory");
     expect(tw_node_init(&local, on_timeout, NULL) == 0);
     arm_for_tick_30(&local);

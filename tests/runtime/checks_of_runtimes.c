@@ -1,4 +1,5 @@
-/* The checking build finds what a program does wrong with runtimes, and warns of one that nobody drives. */
+/* The checking build finds a program's mistakes with runtimes, and warns of a runtime that no thread
+ * drives. */
 #include "runtime/checks.h"
 
 #include <pthread.h>
@@ -56,7 +57,7 @@ static void free_many_in_turn(void) {
 
 static void free_twice_in_a_callback(UNUSED struct tw_node *it, UNUSED void *arg) {
     end();
-    end(); /* the rest follows when the callback has returned, so that the runtime is still there */
+    end(); /* the runtime still exists: it goes when the callback has returned */
 }
 
 static void free_inside(void) {
@@ -145,7 +146,7 @@ static void forget_to_start_and_leave(void) {
     exit(0);
 }
 
-/* Long overdue, so that the second call finds it. */
+/* The node is long overdue, so the second call reports that no thread drives the runtime. */
 static void forget_to_start_and_go_on(void) {
     static struct tw_node more[100];
     make("sleep");

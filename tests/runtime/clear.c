@@ -1,5 +1,5 @@
-/* tw_runtime_cancel_all: each node is reported once, in order, and timers of handles and keys stay. Clears by
- * several threads: cancel_against_fire.c. Of jobs: workers/clearing.c. */
+/* tw_runtime_cancel_all passes each node to the caller's function once, in order; timers of handles and keys
+ * stay. Clears by several threads: cancel_against_fire.c. Clears of work items: workers/clearing.c. */
 #include "support/runtime_test.h"
 #include "support/timer_remaining.h"
 
@@ -20,7 +20,7 @@ static void make(struct tw_runtime_options options) {
     rt = new_runtime(options);
 }
 
-/* --- what the caller of clear is told -------------------------------------------------------- */
+/* --- which nodes the caller gets, and in which order ----------------------------------------- */
 
 enum { NODES = 300 };
 
@@ -38,7 +38,7 @@ static void clear(void) {
     assert_int_equal(tw_runtime_cancel_all(rt, note, &times_told), 0);
 }
 
-/* Alternates delays, deadlines and periods, on every third tick. */
+/* Arms by delay, deadline and period in turn, on every third tick. */
 static void arm_nodes(void) {
     for (unsigned i = 0; i < NODES; ++i) {
         tw_node_init(&nodes[i], count_node, NULL);
@@ -60,7 +60,7 @@ static void assert_each_was_told_once(void) {
     }
 }
 
-/* Nodes of one tick of one timeline are reported in the order they were armed. */
+/* Nodes of one tick of one timeline come in the order in which they were armed. */
 static void assert_told_in_order(void) {
     for (unsigned t = 1; t < times_told; ++t)
         for (unsigned s = 0; s < t; ++s) {
@@ -120,7 +120,7 @@ TEST(a_callback_may_clear_and_nothing_more_fires) {
     assert_int_equal(tw_runtime_every(rt, &clears, MS, TW_COALESCE), 0);
     arm_nodes();
     assert_int_equal(tw_runtime_advance(rt, 3600 * TW_SECOND), 0);
-    assert_int_equal(times_told, NODES + 1); /* it is periodic */
+    assert_int_equal(times_told, NODES + 1); /* the last node is periodic */
     assert_int_equal(fires, 0);
     tw_runtime_free(rt);
 }
@@ -165,8 +165,7 @@ TEST(timers_of_handles_and_keys_stay_and_fire_as_they_would_have) {
     }
 }
 
-/* Sets the clock back before any other node has been reported, and makes the runtime notice
- * it. */
+/* Sets the clock back when only the first node has been reported, and makes the runtime notice. */
 static void note_and_set_back(struct tw_node *node, void *arg) {
     note(node, arg);
     if (times_told == 1) {

@@ -1,5 +1,5 @@
-/* P14: calls with the copy of a pending node. The checking build stops the program instead:
- * checks_of_nodes.c. */
+/* P14: the library refuses calls with the copy of a pending node. The checking build stops the program
+ * instead: checks_of_nodes.c. */
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -22,7 +22,7 @@ static void assert_copies_are_refused(struct tw *w, struct tw_node *each) {
     assert_int_equal(tw_pending(w, each), 0);
 }
 
-/* Also if the original's neighbour is gone since. */
+/* Also if the original's neighbour has since been unmapped. */
 TEST(p14_the_copy_of_a_pending_node_is_refused_and_changes_nothing) {
     struct tw_node *const before =
         mmap(NULL, sizeof *before, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -40,7 +40,8 @@ TEST(p14_the_copy_of_a_pending_node_is_refused_and_changes_nothing) {
     assert_int_equal(tw_check(&wheel, NULL, NULL), 0);
 }
 
-/* In both layouts: the copy lies to the other wheel as the original to its own, and the mirror image. */
+/* The copy is at the same distance from the other wheel as the original from its own. Tried in both
+ * directions. */
 TEST(p14_a_copy_beside_another_wheel_is_refused_there_too) {
     enum { APART = 1 << 16 };
     struct shard {

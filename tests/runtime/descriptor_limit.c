@@ -1,4 +1,4 @@
-/* A runtime that was made needs no more descriptors: it works at the process's real limit of them. */
+/* Once made, a runtime needs no more descriptors: it works when the process has reached its limit. */
 #include "support/faults.h"
 
 #include <sys/epoll.h>

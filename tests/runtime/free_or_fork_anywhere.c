@@ -1,7 +1,7 @@
 /* P7 and P13 wherever the library calls a user's function: each such function, through each
- * call that leads to it, frees the runtime or forks. The nodes' memory is freed as soon as
- * tw_runtime_free has returned. Every argument is dropped exactly once, and not while a function that has it
- * runs. */
+ * call that leads to it, frees the runtime or forks. The test frees the nodes' memory as soon as
+ * tw_runtime_free has returned. The library drops every argument exactly once, and not while a function that
+ * uses the argument runs. */
 #define _GNU_SOURCE
 #include "support/child.h"
 #include "support/counted_closes.h"
@@ -30,16 +30,16 @@ enum function { CALLBACK, NEXT, DROP, COPY, EACH };
 enum traits {
     PLAIN = 0,
     STARTS = 1,     /* the call starts a timer; it fails if the runtime is freed, and in a child */
-    ENDS_EARLY = 2, /* in a child the call returns an error that says so */
+    ENDS_EARLY = 2, /* in a child the call returns an error */
     IS_CUT = 4,     /* the timer that was firing at the fork is not dropped in the child */
     FREES = 8,      /* the call frees the runtime */
-    WALKS = 16      /* freeing the runtime ends the walk; a drain goes on to tell what it has removed */
+    WALKS = 16      /* freeing the runtime ends the walk, but a drain still passes on its timers */
 };
 
 struct scene {
     const char *name;
     enum function acts; /* the first of these functions to be called frees or forks */
-    int (*play)(void);  /* leads to it; returns the result of the call */
+    int (*play)(void);  /* leads to that function; returns the result of the call */
     const char *driver; /* NULL: any */
     unsigned traits;
 };
@@ -67,7 +67,7 @@ static void maybe_act(enum function in) {
         act();
 }
 
-/* The argument of a timer is not dropped until its function has returned. */
+/* While this runs, `in_use` is the argument: just_drop checks that it is not dropped meanwhile. */
 static void maybe_act_with(enum function in, void *arg) {
     atomic_store(&in_use, arg != NULL ? *(void **)arg : NULL);
     maybe_act(in);
@@ -121,7 +121,7 @@ static void write_text(UNUSED const char *text, UNUSED size_t size, UNUSED void 
 static const struct tw_when in_an_hour = {.due_ns = 3600 * TW_SECOND}, at_once = {0};
 static const struct tw_key name = {.number = 7, .is_number = 1};
 
-/* The argument points to memory of its own, so that a missing or second drop is noticed. */
+/* The argument points to memory of its own, so that a sanitizer notices a missing or second drop. */
 static struct tw_task task_with(void **memory, tw_next_deadline *of_own, bool copies) {
     *memory = malloc(1);
     atomic_fetch_add(&arguments, 1);
@@ -133,8 +133,8 @@ static struct tw_task task_with(void **memory, tw_next_deadline *of_own, bool co
                             .copy = copies ? copy : NULL};
 }
 
-/* If a start fails after copying the argument, the library drops the copy; if before, the
- * argument is still ours. */
+/* If a start fails after copying the argument, the library drops the copy; if it fails before, the argument
+ * still belongs to the caller. */
 static int start_or_set(bool sets, const struct tw_when *when, tw_next_deadline *of_own, bool copies) {
     void *memory;
     tw_handle id;
@@ -162,7 +162,7 @@ static void set_key(struct tw_key key) {
     check(tw_keyed_set(table, key, &in_an_hour, &task) == 0);
 }
 
-/* --- the calls that lead to them ------------------------------------------------------------- */
+/* --- the calls that lead to the user's functions --------------------------------------------- */
 
 static int fire(void) { return tw_runtime_advance(rt, MS); }
 
@@ -246,7 +246,7 @@ static int start_asking(void) { return start_or_set(false, NULL, next, false); }
 static int set_copying(void) { return start_or_set(true, &in_an_hour, NULL, true); }
 static int set_asking(void) { return start_or_set(true, NULL, next, false); }
 
-/* A start that is refused wakes no driver: the runtime may be gone by then. */
+/* A start that is refused must not wake the driver, because the runtime may be gone by then. */
 static int start_what_comes_first(void) {
     wait_until_others_sleep();
     return start_or_set(false, &(struct tw_when){.due_ns = 60 * TW_SECOND}, NULL, true);
@@ -257,7 +257,7 @@ static int start_in_vain(void) {
     return 0;
 }
 
-/* One firing inside another. */
+/* A fire inside another one. */
 static void fire_when_dropped(void *arg) {
     just_drop(arg);
     fire_node(); /* -ECHILD in a child */
@@ -412,7 +412,7 @@ static void free_runtime(void) {
     struct tw_node late;
     tw_node_init(&late, on_node, NULL);
     check(tw_runtime_free(rt) == 0);
-    memset(bystanders, 0xa5, BYSTANDERS * sizeof *bystanders); /* their owner may do so from here on */
+    memset(bystanders, 0xa5, BYSTANDERS * sizeof *bystanders); /* from here on, the nodes' owner may do so */
     free(bystanders);
     check(tw_runtime_after(rt, &late, 0) == -ESHUTDOWN);
 }
@@ -441,7 +441,7 @@ static void for_each_thread(void (*put_on)(const struct scene *, bool has_worker
 
 static void free_on_thread(const struct scene *chosen, bool has_workers) {
     begin(chosen, chosen->driver, has_workers ? 2 : 0, free_runtime);
-    assert_ok(chosen->play()); /* before the start: no call is in progress when it is freed */
+    assert_ok(chosen->play()); /* before the start: no call is in progress when rt is freed */
     assert_ok(tw_runtime_start(rt));
     wait_for(closed == 1);
     assert_int_equal(arguments, 0);
@@ -526,14 +526,14 @@ static void fire_beside(UNUSED struct tw_node *fired, UNUSED void *arg) {
 
 static int fires(void) { return calls[CALLBACK] + calls[NEXT]; }
 
-/* If it returns, the child's only thread ends, and the process exits. */
+/* The child's only thread ends with this function, and so does the process. */
 static void end_child(void) {
     check(fires() == fires_at_fork);
     if (child_does != FREES_AND_RETURNS)
         check(tw_runtime_free(rt) == 0);
     if (child_does != LEAVES) {
         check(closed == 1);
-        check(arguments <= 1); /* that of the function that forked */
+        check(arguments <= 1); /* the argument of the function that forked */
     }
     leave(0);
 }
@@ -552,7 +552,7 @@ static void fork_and_end(void) {
     atexit(end_child);
 }
 
-/* With one worker, so that fires wait behind the function that forks. */
+/* If it has workers, only one, so that fires wait behind the function that forks. */
 static void fork_on_thread_and(const struct scene *chosen, bool has_workers) {
     begin(chosen, chosen->driver, has_workers, fork_and_end);
     atomic_store(&has_forked, false);

@@ -1,7 +1,7 @@
 /* P7: tw_runtime_free overtakes a call that arms. The call has found the runtime open and
  * reads the clock; meanwhile a callback on another thread frees the runtime, which empties its
- * wheels. The call is refused and leaves nothing pending on the runtime that is about to go.
- * P13: a fork at that moment, and one that a call which holds a lock keeps waiting. */
+ * wheels. The call is refused and leaves nothing pending on the runtime that is about to go. P13: a fork at
+ * that moment, and a fork that has to wait for a call that holds a lock. */
 #include "support/child.h"
 #include "support/faults.h"
 
@@ -87,7 +87,7 @@ static atomic_bool has_gone_on, is_forked;
 
 static void pause_with_the_lock(void) {
     atomic_store(&is_reading, true);
-    pause_ms(20); /* time in which a fork that does not wait returns */
+    pause_ms(20); /* time in which a fork that did not wait would return */
     atomic_store(&has_gone_on, true);
 }
 
@@ -97,7 +97,8 @@ static int start_periodic_handle(void) {
     return tw_timer_every(set, &handle, TW_SECOND, TW_COALESCE, never_due, NULL);
 }
 
-/* The thread outlives the fork: ThreadSanitizer takes one that has ended for leaked in the child. */
+/* The thread outlives the fork, because in the child ThreadSanitizer would report an ended thread as
+ * leaked. */
 static void *call_and_pause(void *call) {
     call_before_next_reading(pause_with_the_lock);
     void *const result = (*(int (**)(void))call)() == 0 ? call : NULL;

@@ -1,5 +1,5 @@
-/* P7: a callback frees the runtime while another one keeps arming on another thread, and gets an error there.
- * It may overwrite its node as soon as that is refused. */
+/* P7: a callback frees the runtime while another callback keeps arming on another thread, until arming
+ * returns an error. The latter callback may then overwrite its node at once. */
 #include "support/counted_closes.h"
 
 #include <tickwheel/workers.h>
@@ -22,7 +22,7 @@ static void arm_until_refused(UNUSED struct tw_node *node, UNUSED void *arg) {
         result = tw_runtime_after(rt, own_node, 3600 * TW_SECOND);
     while (result >= 0);
     atomic_store(&refusal, result);
-    tw_runtime_cancel(rt, own_node); /* it may still be pending if tw_runtime_free has not returned */
+    tw_runtime_cancel(rt, own_node); /* the node may still be pending if tw_runtime_free has not returned */
     memset(own_node, 0xa5, sizeof *own_node);
     free(own_node);
     atomic_store(&was_refused, true);

@@ -1,6 +1,6 @@
-/* `drop` may make any call while tw_runtime_free calls it. Every component of the runtime
- * still exists, regardless of the order they were made in. Nothing can be armed, started or
- * made any more, and nothing stays pending. */
+/* `drop` may make any call while tw_runtime_free calls it. Every component of the runtime still exists then,
+ * whatever the order in which they were made. Calls can arm, start and make nothing any more, and nothing
+ * stays pending. */
 #include "runtime/node_calls.h"
 #include "support/timer_remaining.h"
 
@@ -168,7 +168,7 @@ static void end_with(void (*what)(void), unsigned in_set, bool with_workers) {
     assert_int_equal(drops, 3 * SETS + COUNT_OF(tables)); /* each once */
     assert_int_equal(fires, 0);
     struct tw_runtime *const next = virtual_runtime();
-    assert_int_equal(tw_runtime_cancel(next, &node), 0); /* it is idle, */
+    assert_int_equal(tw_runtime_cancel(next, &node), 0); /* the node is idle, */
     assert_int_equal(tw_runtime_after(next, &node, 0), 0);
     assert_int_equal(tw_runtime_count(next), 1);
     assert_int_equal(tw_runtime_advance(next, 0), 0); /* and works elsewhere */
@@ -183,7 +183,7 @@ TEST(drops_of_a_runtime_that_is_freed_may_do_anything) {
                 end_with(acts[a], s, with_workers);
 }
 
-/* Each drop stops the timer of the next set, whose drop does the same. */
+/* Each drop cancels the timer of the next set, whose drop does the same. */
 static unsigned depth;
 
 static void stop_next(UNUSED void *arg) {

@@ -1,12 +1,12 @@
-/* Nodes that are initialised again, freed or overwritten while pending. The wheel
- * cannot continue: it ends the process within seconds, with a message that contains the node's
- * address. A child commits each misuse. tw_check and tw_runtime_check report the damage and return. */
+/* Programs that initialise, free or overwrite a node while it is pending. The wheel cannot continue: it ends
+ * the process within seconds, with a message that contains the node's address. Each misuse happens in a
+ * child. tw_check and tw_runtime_check report the damage and return. */
 #include "support/last_words.h"
 #include "support/runtime_test.h"
 #include "support/sanitized.h"
 
 static struct tw wheel;
-static struct tw_node first, node, last; /* `node` is the one misused */
+static struct tw_node first, node, last; /* `node` is misused */
 static struct tw_runtime *rt;
 
 /* Asserts that the check stopped the process and named this node. */
@@ -28,7 +28,7 @@ enum { SOON = 5, FAR_AWAY = 3 << 16 }; /* on the lowest level, and on the highes
  */
 enum { INIT = -1, ANOTHER = -2 };
 
-/* What is done then, before all ticks pass. */
+/* What the program does between the damage and the end of all ticks. */
 static void nothing(void) {}
 static void ask_for_next(void) { IGNORE(tw_next(&wheel)); }
 static void arm_for_the_same_tick(void) { tw_arm_at(&wheel, &node, SOON); }

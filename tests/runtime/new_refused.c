@@ -30,7 +30,8 @@ static const struct way *way_of(const struct tw_runtime_options *options) {
     return NULL;
 }
 
-/* Fails the first call, then the second, and so on, until it works. Returns how many failed. */
+/* Fails the first call, then the second, and so on, until tw_runtime_new works. Returns how many calls
+ * failed. */
 static int fail_each_in_turn(const struct tw_runtime_options *options, struct tw_runtime **rt) {
     struct tw_runtime *const untouched = (struct tw_runtime *)(uintptr_t)16;
     const struct holdings before = holdings_now();

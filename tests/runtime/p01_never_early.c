@@ -1,6 +1,6 @@
 /* P1: no callback runs before its deadline. The callback reads the clock directly, not through
- * the library. Rounding a deadline down would show at once: ticks are far longer than a
- * wake-up takes, and deadlines lie anywhere between two ticks. */
+ * the library. Rounding a deadline down would show at once, because some ticks are far longer than a wake-up
+ * takes, and deadlines lie anywhere between two ticks. */
 #include "support/runtime_test.h"
 
 #include <stdbool.h>
@@ -10,7 +10,7 @@ enum { DEADLINES = 500 };
 struct deadline {
     struct tw_node node;
     clockid_t clock;
-    int64_t asked;        /* the deadline; the reading was taken no later than the call */
+    int64_t asked;        /* the deadline, counted from a reading before the call */
     _Atomic int64_t seen; /* in the callback */
 };
 
@@ -59,7 +59,7 @@ static void arm_and_postpone(struct tw_runtime *rt, struct deadline *deadline, i
         assert_int_equal(result, -ENOENT);
 }
 
-/* The ways take turns. */
+/* Arms each deadline in another of the ways, in turn. */
 static void none_is_early(struct tw_runtime_options options, clockid_t clock, arm_function *const *ways,
                           unsigned count) {
     uint64_t seed = 1;
@@ -78,7 +78,7 @@ static void none_is_early(struct tw_runtime_options options, clockid_t clock, ar
                      (long long)(deadlines[i].asked - deadlines[i].seen), (long long)options.tick_ns);
 }
 
-/* In real time, as another clock judges: 40 to 80 ms for each driver and tick. */
+/* In real time, by readings outside the library: 40 to 80 ms for each driver and tick. */
 TEST(p1_never_early_whatever_way_it_was_armed_on_any_driver) {
     static arm_function *const ways[] = {arm_at, arm_after, arm_with_slack, arm_and_move_earlier,
                                          arm_and_postpone};
@@ -100,8 +100,8 @@ TEST(p1_never_early_on_boot_time_and_on_the_wall_clock) {
     }
 }
 
-/* The same in virtual time, unaffected by a slow machine: deadlines around each tick's
- * boundary. */
+/* The same in virtual time, where a slow machine makes no difference: deadlines around the boundary of each
+ * tick. */
 static struct tw_runtime *virtual_rt;
 static int64_t fired_at, fired_due;
 
@@ -210,12 +210,12 @@ TEST(p1_at_the_end_of_time_nothing_is_early_and_what_is_out_of_reach_never_fires
     for (unsigned t = 0; t < COUNT_OF(all_ticks); ++t)
         for (unsigned w = 0; w < COUNT_OF(ways); ++w) {
             reach_every_end(TW_CLOCK_VIRTUAL, ways[w], all_ticks[t]);
-            if (w < 2) /* by the deadline itself */
+            if (w < 2) /* these name the deadline itself */
                 reach_every_end(TW_CLOCK_WALL, ways[w], all_ticks[t]);
         }
 }
 
-/* A delay that reaches beyond it is not cut to the time that remains. */
+/* The library does not cut a delay that reaches beyond the end of time. */
 TEST(p1_a_delay_beyond_the_end_of_time_never_fires) {
     for (unsigned t = 0; t < COUNT_OF(all_ticks); ++t) {
         struct tw_node node;

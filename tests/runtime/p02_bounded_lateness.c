@@ -1,14 +1,14 @@
-/* P2: at most one tick late, plus the time the system takes to wake a thread. The library's
- * share is exact and tested as such: the driver is never asked to sleep beyond the tick of the
- * earliest deadline, and a call that arms an earlier one wakes it. observe/still_clock.c
- * tests how the library measures lateness. */
+/* P2: at most one tick late, plus the time the system takes to wake a thread. The library's share is exact,
+ * and tested as such: the runtime never asks the driver to sleep beyond the tick of the earliest deadline,
+ * and a call that arms an earlier one wakes the driver. observe/still_clock.c tests how the library measures
+ * lateness. */
 #include "support/faults.h"
 
 #include <sys/prctl.h>
 
 #include <tickwheel/observe.h>
 
-/* A driver that wraps the sleep driver and records the waits that it is called with. */
+/* A driver that wraps the sleep driver and records the deadlines of its waits. */
 static const struct tw_driver *inner;
 static atomic_int_fast64_t asked; /* the latest deadline to sleep to */
 static atomic_uint wakes;
@@ -235,7 +235,7 @@ TEST(p2_epoll_keeps_long_waits_by_a_timer_and_not_by_its_own_timeout) {
             wait_for(last_timerfd_deadline() == deadline);
     }
     tw_runtime_free(rt);
-    assert_true(longest_epoll_timeout() <= TW_MILLISECOND); /* none at all, if the machine is busy */
+    assert_true(longest_epoll_timeout() <= TW_MILLISECOND); /* no timeout at all on a busy machine */
 }
 
 /* --- the next turn ---------------------------------------------------------------------------- */

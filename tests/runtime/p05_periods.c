@@ -1,6 +1,6 @@
 /* P5 in nanoseconds, for periods that are no multiple of the tick. The n-th deadline is start
  * + n * period, and each is rounded up to a tick separately. So no fire is early or more than
- * a tick late, and there is no drift, for jobs, handles and keys. Nodes, fires that were missed, and a
+ * a tick late, and there is no drift, for work items, handles and keys. Nodes, fires that were missed, and a
  * wall clock that is set: simulation/. */
 #include "support/runtime_test.h"
 
@@ -78,7 +78,7 @@ TEST(p5_a_period_that_begins_at_once_counts_from_the_call) {
     }
 }
 
-/* --- handles, keys and jobs ------------------------------------------------------------------ */
+/* --- handles, keys and work items ------------------------------------------------------------ */
 
 enum { RUNS = 500 };
 
@@ -134,7 +134,7 @@ static void keep_to_grid(int64_t tick, const int64_t periods[3], enum tw_missed 
     tw_runtime_free(rt);
 }
 
-TEST(p5_handles_keys_and_jobs_keep_to_it) {
+TEST(p5_handles_keys_and_work_items_keep_to_it) {
     for (unsigned i = 0; i < COUNT_OF(odd); ++i)
         for (int missed = TW_BURST; missed <= TW_DELAY; ++missed)
             keep_to_grid(odd[i].tick, odd[i].periods, (enum tw_missed)missed);
@@ -144,7 +144,7 @@ TEST(p5_handles_keys_and_jobs_keep_to_it) {
 
 enum { LEAP = 1000, LATE_PERIOD = 10 }; /* ms */
 
-/* What a late node has done: how often it fired, and the last time with how many overruns. */
+/* How often a late node fired, the overruns of its first fire, and the time to its next one. */
 struct outcome {
     unsigned fires;
     uint64_t overruns;
@@ -157,7 +157,7 @@ static void note_outcome(UNUSED struct tw_node *node, UNUSED void *arg) {
         outcome.overruns = tw_runtime_overruns(rt);
 }
 
-/* Time leaps past many due times of a node while so many handles are due, too. */
+/* Leaps past many deadlines of a node while so many handles are due, too. */
 static struct outcome leap_beside(unsigned handles, enum tw_missed missed) {
     struct tw_timers *set = NULL;
     struct tw_node node;
@@ -207,7 +207,7 @@ TEST(p14_a_period_that_no_grid_can_keep_is_refused) {
     assert_int_equal(every(TW_MILLISECOND, TW_MILLISECOND - 1), -EINVAL);
     assert_int_equal(every(TW_MILLISECOND, 1), -EINVAL);
     assert_int_equal(every(4294967294, 4294967293), -EINVAL);
-    assert_int_equal(every(4294967294, 4294967295), 0); /* the longest tick that is counted in ns */
+    assert_int_equal(every(4294967294, 4294967295), 0); /* the longest tick whose periods count in ns */
     assert_int_equal(every(4294967295, 4294967296), -EINVAL);
     assert_int_equal(every(5 * TW_SECOND, 7 * TW_SECOND), 0);
     assert_int_equal(every(5 * TW_SECOND, 7 * TW_SECOND + 1), -EINVAL);

@@ -1,5 +1,5 @@
-/* P6 and P7 on a runtime: cancel_wait and shutdown wait for a callback that runs on another
- * thread, and only then. */
+/* P6 and P7 on a runtime: cancel_wait and retire wait if the callback runs on another thread, and only
+ * then. */
 #include "support/gate.h"
 #include "support/runtime_test.h"
 
@@ -38,8 +38,8 @@ static void *end_it(void *arg) {
     return NULL;
 }
 
-/* Several threads at once: each has to wait and to be woken. Returns how many prevented a
- * fire. */
+/* Several threads end the node at once: each must wait, and the return of the callback must wake each.
+ * Returns how many prevented a fire. */
 static int wait_for_callback_in_gate(end_function *end) {
     enum { WAITERS = 3 };
     pthread_t threads[WAITERS];
@@ -50,7 +50,7 @@ static int wait_for_callback_in_gate(end_function *end) {
     for (unsigned i = 0; i < WAITERS; ++i)
         wait_for(endings[i].begun);
     for (unsigned i = 0; i < 10; ++i)
-        doze(); /* time for a thread that does not wait to show itself */
+        doze(); /* time in which a thread that did not wait would return */
     for (unsigned i = 0; i < WAITERS; ++i)
         assert_int_equal(endings[i].returned, 0);
     atomic_store(&gate.open, true);
@@ -65,17 +65,17 @@ static int wait_for_callback_in_gate(end_function *end) {
 static void waits_for_the_callback(end_function *end, int64_t period_ns) {
     for (unsigned d = 0; d < thread_drivers_here(); ++d) {
         enter(thread_drivers[d], period_ns);
-        /* one of them took the periodic node off */
+        /* exactly one of them cancelled the periodic node */
         assert_int_equal(wait_for_callback_in_gate(end), period_ns != 0);
         assert_int_equal(gate.inside + gate.passed, 1);
         tw_runtime_free(rt);
     }
 }
 
-TEST(p6_cancel_wait_waits_for_a_oneshot) { waits_for_the_callback(tw_runtime_cancel_wait, 0); }
+TEST(p6_cancel_wait_waits_for_a_one_shot) { waits_for_the_callback(tw_runtime_cancel_wait, 0); }
 TEST(p6_cancel_wait_waits_for_a_periodic) { waits_for_the_callback(tw_runtime_cancel_wait, TW_MILLISECOND); }
-TEST(p6_shutdown_waits_for_a_oneshot) { waits_for_the_callback(tw_runtime_retire, 0); }
-TEST(p6_shutdown_waits_for_a_periodic) { waits_for_the_callback(tw_runtime_retire, TW_MILLISECOND); }
+TEST(p6_retire_waits_for_a_one_shot) { waits_for_the_callback(tw_runtime_retire, 0); }
+TEST(p6_retire_waits_for_a_periodic) { waits_for_the_callback(tw_runtime_retire, TW_MILLISECOND); }
 
 /* --- nodes that are being cleared ------------------------------------------------ */
 
@@ -83,7 +83,7 @@ static void *clear_into_gate(UNUSED void *arg) {
     return tw_runtime_cancel_all(rt, wait_in_gate, &gate) == 0 ? NULL : &gate;
 }
 
-TEST(p6_cancel_wait_and_shutdown_wait_for_the_each_of_a_clear_that_has_the_node) {
+TEST(p6_cancel_wait_and_retire_wait_for_the_each_of_a_clear_that_has_the_node) {
     end_function *const ends[] = {tw_runtime_cancel_wait, tw_runtime_retire};
     for (unsigned e = 0; e < COUNT_OF(ends); ++e) {
         pthread_t clearer;
@@ -200,7 +200,7 @@ static void free_node(struct tw_node *node, UNUSED void *arg) {
     atomic_fetch_add(&freed_nodes, 1);
 }
 
-/* The call that arms must not access the node after it may have fired. */
+/* The call that arms must not access the node once the node may have fired. */
 TEST(p7_a_node_may_be_gone_before_the_call_that_armed_it_returns) {
     enum { NODES = 20000 };
     for (unsigned d = 0; d < thread_drivers_here(); ++d) {

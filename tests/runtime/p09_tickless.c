@@ -1,5 +1,5 @@
-/* P9: nothing due, no wake-up. The kernel counts wake-ups, as voluntary context switches of
- * the drivers' threads. */
+/* P9: no wake-up while nothing is due. The kernel counts wake-ups as voluntary context switches of the
+ * runtimes' threads. */
 #define _GNU_SOURCE
 #include "support/runtime_test.h"
 #include "support/sanitized.h"
@@ -58,7 +58,7 @@ static atomic_uint fires;
 
 static void count(UNUSED struct tw_node *node, UNUSED void *arg) { atomic_fetch_add(&fires, 1); }
 
-/* The driver is armed once and then left alone. Some timers share a tick. */
+/* Arms all timers at the start and then leaves the runtime alone. Some timers share a tick. */
 TEST(p9_with_20_timers_no_more_wake_ups_than_fires_and_2) {
     enum { TIMERS = 20 };
     unsigned run = 0;
@@ -80,7 +80,7 @@ TEST(p9_with_20_timers_no_more_wake_ups_than_fires_and_2) {
             long thread = -1;
             wait_for((thread = thread_named(name)) > 0);
             wait_for(is_asleep(thread));
-            /* otherwise all may have been due before it slept */
+            /* else all timers may have been due before the thread slept */
             const unsigned least = monotonic() < begin;
             wait_for(fires == TIMERS);
             wait_for(is_asleep(thread));

@@ -1,5 +1,5 @@
-/* P10 on a runtime: once it is started, nothing allocates, neither calls on nodes nor drivers
- * as they fire. runtime.h names the calls that do allocate. */
+/* P10 on a runtime: once it is started, neither calls on nodes nor the firing thread allocate. runtime.h
+ * names the calls that do. */
 #include "support/counted_heap.h"
 #include "support/runtime_test.h"
 
@@ -61,7 +61,7 @@ static void stays_off_the_heap(struct tw_runtime_options options) {
     const int watches = tw_runtime_watch(rt, descriptor, EPOLLIN, count_event, NULL) == 0;
     atomic_store(&fires, 0);
     atomic_store(&events, 0);
-    use_every_call(rt); /* the first time, threads may make libc allocate for them */
+    use_every_call(rt); /* at its first use, libc may allocate for a thread */
     wait_for(fires > 1000);
     allocations = 0;
     use_every_call(rt);

@@ -1,7 +1,6 @@
-/* P12: the choice of clock. Tests that real clocks tick as promised, and, on a virtual wall
- * clock, where deadlines move when it is set. With TW_MAY_SET_CLOCK=1 in the environment (and
- * the privilege to do so) the system's own clock is also set, by an hour and back, within
- * milliseconds. */
+/* P12: the choice of clock. Tests that real clocks tick as promised, and how deadlines move when the program
+ * sets a virtual wall clock. With TW_MAY_SET_CLOCK=1 in the environment (and the privilege to do so) the
+ * system's own clock is also set, by an hour and back, within milliseconds. */
 #include "support/runtime_test.h"
 
 #include <stdbool.h>
@@ -15,7 +14,7 @@ static struct tw_runtime *rt;
 
 struct timer {
     struct tw_node node;
-    int64_t fired_at_wall; /* of its latest fire */
+    int64_t fired_at_wall; /* at the latest fire */
     int64_t due_wall;
     atomic_uint fires;
 };
@@ -63,7 +62,7 @@ TEST(p12_every_driver_on_every_clock_that_it_knows) {
                 fires_on(thread_drivers[d], clocks[c].clock, clocks[c].id);
 }
 
-/* --- a wall clock that is set: what it means. The rest, at random: simulation/ -------------- */
+/* --- a wall clock that is set. Random cases: simulation/ ------------------------------------- */
 
 static int at_noon(UNUSED void **state) {
     rt = new_runtime((struct tw_runtime_options){.driver = "manual", .clock = TW_CLOCK_WALL});
@@ -129,7 +128,7 @@ TEST(p12_a_clock_that_is_set_to_the_end_of_time_stops_there) {
     assert_int_equal(tw_runtime_now(rt), NOON + 10);
 }
 
-/* A window of slack ends at the end of time at the latest, not earlier by what the clock was set back. */
+/* A window of slack may reach to the end of time, even after the clock was set back. */
 TEST(p12_slack_still_counts_after_the_clock_was_set_back_by_a_century) {
     const struct tw_when when = {.due_ns = INT64_MAX / 2 + 12345, .absolute = 1, .slack_ns = HOUR};
     struct timer at;

@@ -69,7 +69,7 @@ static void child_fires_again(void) {
     expect(tw_runtime_start(rt) == 0);
     doze();
     expect(board->fires_in_child == 0);
-    /* as it is, without initialising it again */
+    /* a node needs no tw_node_init after the fork */
     expect(tw_runtime_every(rt, &often, TW_MILLISECOND, TW_BURST) == 0);
     expect(tw_runtime_after(rt, &once, 0) == 0);
     child_waits(&board->fires_in_child, 20);
@@ -108,7 +108,7 @@ static void with_a_fork_in_between(struct tw_runtime_options options) {
     assert_child_is_well(child);
     const unsigned by_then = board->fires_in_parent;
     wait_for(board->fires_in_parent > by_then + 5);
-    assert_int_equal(tw_runtime_after_fork(rt), 0); /* does nothing outside a child */
+    assert_int_equal(tw_runtime_after_fork(rt), 0); /* has no effect outside a child */
     assert_int_equal(tw_runtime_cancel_wait(rt, &often), 1);
     assert_int_equal(tw_runtime_free(rt), 0);
 }
@@ -267,7 +267,7 @@ TEST(p13_a_child_may_start_a_thread_where_the_parent_has_lent_its_descriptor) {
         expect(tw_runtime_after_fork(rt) == 0);
         expect(tw_runtime_after(rt, &once, 3600 * TW_SECOND) == 0);
         expect(tw_runtime_stats(rt, &stats) == 0);
-        expect(stats.wakes == 0); /* it is the parent's loop that waits */
+        expect(stats.wakes == 0); /* only the parent's loop waits */
         expect(!THREADS_AFTER_FORK || tw_runtime_start(rt) == 0);
         expect(tw_runtime_free(rt) == 0);
         leave(0);

@@ -9,8 +9,8 @@
 
 #include <limits.h>
 
-static struct tw_runtime *rt, *other; /* the other one has two timelines */
-static struct tw_node idle, pending, periodic, away, shut;
+static struct tw_runtime *rt, *other; /* `other` has two timelines */
+static struct tw_node idle, pending, periodic, away, retired;
 static struct tw_node raw; /* all zeroes */
 static int64_t now;
 
@@ -22,13 +22,13 @@ static int begin(UNUSED void **state) {
     assert_int_equal(tw_runtime_advance(rt, TW_SECOND), 0);
     now = TW_SECOND;
     memset(&raw, 0, sizeof raw);
-    struct tw_node *nodes[] = {&idle, &pending, &periodic, &away, &shut};
+    struct tw_node *nodes[] = {&idle, &pending, &periodic, &away, &retired};
     for (unsigned i = 0; i < COUNT_OF(nodes); ++i)
         tw_node_init(nodes[i], never, NULL);
     tw_runtime_after(rt, &pending, 5 * TW_SECOND);
     tw_runtime_every(rt, &periodic, 7 * TW_SECOND, TW_COALESCE);
     tw_runtime_after(other, &away, TW_SECOND);
-    tw_runtime_retire(rt, &shut);
+    tw_runtime_retire(rt, &retired);
     return 0;
 }
 
@@ -45,7 +45,7 @@ static struct everything {
 } saved, found;
 
 static void copy(struct everything *to) {
-    const struct tw_node *nodes[] = {&idle, &pending, &periodic, &away, &shut, &raw};
+    const struct tw_node *nodes[] = {&idle, &pending, &periodic, &away, &retired, &raw};
     memset(to, 0, sizeof *to);
     for (unsigned i = 0; i < COUNT_OF(nodes); ++i)
         memcpy(&to->nodes[i], nodes[i], sizeof *nodes[i]);
@@ -68,7 +68,7 @@ static void copy(struct everything *to) {
         assert_true(strcmp(tw_explain(result), "unknown error") != 0); \
     } while (0)
 
-/* The same for some of the calls on a node. */
+/* As REFUSED, for the calls on a node from `first` to before `end`. */
 static void assert_refused(unsigned first, unsigned end, struct tw_runtime *by, struct tw_node *node,
                            int error) {
     for (unsigned i = first; i < end; ++i) {
@@ -154,15 +154,15 @@ TEST(p14_times_and_schedules_out_of_range) {
     REFUSED(tw_runtime_leap(rt, -1), -EINVAL);
     REFUSED(tw_runtime_advance(rt, INT64_MAX), -ERANGE);
     REFUSED(tw_runtime_leap(rt, INT64_MAX), -ERANGE);
-    REFUSED(tw_runtime_set_wall(rt, -1), -EOPNOTSUPP); /* it has no wall clock */
+    REFUSED(tw_runtime_set_wall(rt, -1), -EOPNOTSUPP); /* `rt` has no wall clock */
 }
 
-TEST(p14_nodes_that_are_elsewhere_idle_or_shut_down) {
+TEST(p14_nodes_that_are_elsewhere_idle_or_retired) {
     assert_refused(0, NODE_CALLS, rt, &away, -EBUSY);
     assert_refused(0, NODE_CALLS, other, &pending, -EBUSY);
-    assert_refused(0, ARMING_CALLS, rt, &shut, -EPERM);
+    assert_refused(0, ARMING_CALLS, rt, &retired, -EPERM);
     REFUSED(tw_runtime_move(rt, &idle, 1), -ENOENT);
-    REFUSED(tw_runtime_move(rt, &shut, 1), -ENOENT);
+    REFUSED(tw_runtime_move(rt, &retired, 1), -ENOENT);
     REFUSED(tw_runtime_postpone(rt, &idle, 1), -ENOENT);
     assert_int_equal(tw_runtime_remaining(rt, &away), TW_NO_DEADLINE);
     assert_int_equal(tw_runtime_remaining(rt, &idle), TW_NO_DEADLINE);
@@ -232,7 +232,7 @@ TEST(p14_refusals_name_the_argument) {
     EXPLAINED(tw_runtime_move(rt, &idle, 1), "not pending");
     EXPLAINED(tw_runtime_cancel(NULL, NULL), "runtime is null");
     EXPLAINED(tw_runtime_cancel(rt, &away), "another runtime");
-    EXPLAINED(tw_runtime_after(rt, &shut, 1), "retired");
+    EXPLAINED(tw_runtime_after(rt, &retired, 1), "retired");
     EXPLAINED(tw_runtime_advance(rt, -1), "time");
     EXPLAINED(tw_runtime_start(rt), "does not wait");
     EXPLAINED(tw_runtime_fd(rt), "no descriptor");
@@ -274,8 +274,8 @@ TEST(p14_refusals_of_timers_and_workers_name_the_argument) {
     EXPLAINED(tw_workers_free(NULL), "no error");
 }
 
-/* Calls that succeed leave it alone. An error that is not the last refusal is explained as what the number
- * means. */
+/* Calls that succeed leave the explanation alone. For an error other than that of the last refusal,
+ * tw_explain says what the number means in general. */
 TEST(p14_explanations_are_of_the_last_refusal_alone) {
     assert_int_equal(tw_runtime_after(rt, &idle, -1), -EINVAL);
     assert_int_equal(tw_runtime_cancel(rt, &pending), 1);

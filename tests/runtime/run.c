@@ -75,7 +75,7 @@ static void note_slack(UNUSED struct tw_node *unused, UNUSED void *arg) {
 }
 
 TEST_BY_EACH_THREAD(the_thread_has_the_slack_of_the_options_while_it_runs) {
-    const int former = 60000; /* set here, as an earlier test may have left it at that of the runtime */
+    const int former = 60000; /* set here, because an earlier test may have left the runtime's value */
     assert_int_equal(prctl(PR_SET_TIMERSLACK, (unsigned long)former), 0);
     begin_on(WAY->driver);
     tw_node_init(&last, note_slack, NULL);

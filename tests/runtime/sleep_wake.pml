@@ -2,7 +2,7 @@
  *
  * Claims, at every moment
  *   - While the thread sleeps, no timer whose arming call has returned is due before it wakes up.
- *   - It does not sleep after a stop has woken it, and it ends.
+ *   - The thread does not sleep after a stop has woken it, and it ends.
  *
  * Simplifications
  *   - A call on the wheel is one step, because it holds the lock (lock.pml); so is arming a record, which

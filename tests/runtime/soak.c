@@ -4,7 +4,7 @@
  *
  * A timer carries its bookkeeping and belongs to one arming thread. Its kind:
  *   careful   armed again only after cancel_wait. So each fire belongs to a known
- *             arming, and is judged: early, twice, out of order
+ *             arming, and the soak judges it: early, twice, out of order
  *   hasty     armed, moved and cancelled by any thread while it fires; only counted
  *   periodic  armed by the runtime after each fire */
 #include <inttypes.h>
@@ -31,11 +31,11 @@ struct timer {
     struct tw_node *node; /* on the heap: freed and allocated again */
     struct arena *arena;
     enum kind kind;
-    unsigned armer; /* the thread that it belongs to */
+    unsigned armer; /* the arming thread that owns the timer */
 
     atomic_int credits;           /* armings that neither fired nor were cancelled; never less than 0 */
-    atomic_uint generation;       /* careful: of its latest arming */
-    atomic_uint fired_generation; /* careful: of its latest fire */
+    atomic_uint generation;       /* careful: number of the latest arming */
+    atomic_uint fired_generation; /* careful: number of the latest fire */
     _Atomic int64_t not_before;   /* except hasty: the deadline, by our own reading of the clock */
     _Atomic uint64_t known_at;    /* count of its driver's fires when it was surely armed; or UNKNOWN */
     _Atomic uint64_t place;       /* careful: position in its thread's order of arming; 0: unspecified */
@@ -48,7 +48,7 @@ static struct arena {
     struct tw_runtime *rt;
     struct timer timers[TIMERS_EACH];
     atomic_bool is_over;
-    _Atomic(struct timer *) running; /* its callback is running */
+    _Atomic(struct timer *) running; /* the timer whose callback is running */
     _Atomic uint64_t armed, fired, cancelled, early, twice, misordered, not_awaited;
 
     int64_t last_due;
@@ -155,7 +155,7 @@ static void note_place(struct timer *t, int64_t deadline, uint64_t place) {
     t->known_at = raw_clock() < deadline ? t->arena->fired : UNKNOWN;
 }
 
-/* The timer is at rest, or it is hasty and its state is unknown. */
+/* REQUIRES: the timer is at rest, or it is hasty and its state does not matter */
 static void arm(struct timer *t, struct armer *by) {
     struct arena *a = t->arena;
     const bool is_absolute = draw(by, 2) == 0;
@@ -188,7 +188,7 @@ static void count_cancelled(struct timer *t, int prevented) {
     ++t->arena->cancelled;
 }
 
-/* P6: afterwards its callback is not running. */
+/* P6: afterwards the timer's callback is not running. */
 static void cancel_and_wait(struct timer *t, int (*off)(struct tw_runtime *, struct tw_node *)) {
     count_cancelled(t, off(t->arena->rt, t->node));
     t->arena->not_awaited += t->arena->running == t;

@@ -28,8 +28,9 @@ static bool is_refused(struct tw_runtime *rt, int spared) {
     return failed;
 }
 
-/* All four: attributes, CPU, priority, thread. The fifth attempt injects nothing, as a sanitizer may make one
- * of these calls on the new thread; and it need not succeed, as the system may really deny the priority. */
+/* Fails each of the four calls: attributes, CPU, priority, thread. The fifth attempt injects nothing, because
+ * a sanitizer may make one of these calls on the new thread. It need not succeed, because the system may
+ * really deny the priority. */
 TEST_BY_EACH_THREAD(start_returns_the_error_of_each_call_that_fails) {
     const struct holdings before = holdings_now();
     struct tw_runtime *rt = demanding_runtime(WAY->driver);
@@ -103,8 +104,8 @@ TEST_BY_EACH_THREAD(start_on_a_cpu_that_is_not_there_is_refused) {
     assert_nothing_leaked(before);
 }
 
-/* It names the option at fault, if there is one, also right after a refusal with the same error for another
- * reason. */
+/* The explanation names the option at fault, if any, also right after a refusal with the same error for
+ * another reason. */
 TEST(start_says_which_option_the_system_refuses) {
     static const struct {
         struct tw_runtime_options options;

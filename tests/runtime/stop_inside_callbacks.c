@@ -1,5 +1,5 @@
-/* Stop and free inside callbacks, of the runtime or of another: that callback is the last one, whatever else
- * is due and whichever thread drives the runtime. */
+/* A callback stops or frees its runtime, or another one: the runtime makes no further callback, whatever else
+ * is due and whichever thread drives it. */
 #include "support/faults.h"
 
 #define TOGETHER 8
@@ -51,7 +51,7 @@ static void stop_here(UNUSED struct tw_node *node, UNUSED void *arg) {
     atomic_fetch_add(&actor.fires, 1);
 }
 
-/* Joins the thread, so that any callback it would still have made has been made. */
+/* Joins the thread, so that no further callback can come. */
 static void end_of(const struct way *way) {
     if (way->by == BY_THREAD)
         assert_int_equal(tw_runtime_stop(rt), 0);
@@ -79,7 +79,7 @@ static void stop_inside_and_resume(const struct way *way, int64_t period, bool j
     assert_nothing_leaked(before);
 }
 
-TEST_EACH_WAY(stop_inside_a_oneshot_is_its_end_until_it_is_started_again) {
+TEST_EACH_WAY(stop_inside_a_one_shot_is_its_end_until_it_is_started_again) {
     stop_inside_and_resume(WAY, 0, true);
 }
 
@@ -87,12 +87,12 @@ TEST_EACH_WAY(stop_inside_a_periodic_is_its_end_until_it_is_started_again) {
     stop_inside_and_resume(WAY, TW_MILLISECOND, true);
 }
 
-/* Start joins the thread that has stopped itself or is about to. */
+/* tw_runtime_start joins a thread that has stopped itself or is about to. */
 TEST_BY_EACH_THREAD(start_right_after_a_stop_inside_needs_no_stop_in_between) {
     stop_inside_and_resume(WAY, 0, false);
 }
 
-/* The same for a loop: the thread that has stopped itself is joined first. */
+/* The same for a loop: the runtime first joins the thread that has stopped itself. */
 TEST_ONE_WAY(a_loop_right_after_a_stop_inside_needs_no_stop_in_between, 2) {
     act_in(WAY, stop_here, 0);
     assert_true(tw_runtime_fd(rt) >= 0);
@@ -170,7 +170,7 @@ static void free_inside(const struct way *way, tw_callback *act, int64_t period)
     assert_true(this_thread_can_be_joined()); /* though it may have called the callback */
 }
 
-TEST_EACH_WAY(free_inside_a_oneshot_is_its_end) { free_inside(WAY, free_here, 0); }
+TEST_EACH_WAY(free_inside_a_one_shot_is_its_end) { free_inside(WAY, free_here, 0); }
 TEST_EACH_WAY(free_inside_a_periodic_is_its_end) { free_inside(WAY, free_here, TW_MILLISECOND); }
 TEST_EACH_WAY(free_after_stop_inside_one_callback) { free_inside(WAY, stop_and_free_here, TW_MILLISECOND); }
 
@@ -194,14 +194,14 @@ TEST_EACH_WAY(free_inside_a_periodic_that_frees_its_own_node) {
     wait_for(has_nothing_leaked(without_it));
 }
 
-/* The callback runs before tw_runtime_start has returned. Start still uses the runtime, so
- * that must not be freed yet. */
+/* The callback runs before tw_runtime_start has returned. Start still uses the runtime, so the runtime must
+ * not be freed yet. */
 static int64_t allocations_during_start;
 
 static void wait_for_the_actor(void) {
     for (int64_t waited = 0; !actor_has_run() && waited < 60000; ++waited)
         pause_ms(1);
-    pause_ms(5); /* time in which it would be freed if start did not keep it */
+    pause_ms(5); /* time in which a runtime that start did not keep would be freed */
     allocations_during_start = live_allocations();
 }
 
@@ -261,7 +261,7 @@ TEST_BY_EACH_THREAD(free_of_a_runtime_inside_a_callback_of_another_is_its_end_th
 static int answer_of_stop, answer_of_start;
 
 static void stop_and_free_outer(UNUSED struct tw_node *node, UNUSED void *arg) {
-    answer_of_stop = tw_runtime_stop(rt); /* does not wait for itself */
+    answer_of_stop = tw_runtime_stop(rt); /* a callback's stop does not wait for the callback */
     answer_of_start = tw_runtime_start(rt);
     free_here(NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* What six known timing wheels do for their users, done here: a test for each. The cooldown demo of the C
- * wheel is examples/cooldown.c, and tests/cpp/ttl_map has go-zero's cache. */
+/* What six known timing wheels do for their users, with Tickwheel: one section for each. The cooldown demo of
+ * the C wheel is examples/cooldown.c; tests/cpp/ttl_map covers go-zero's cache. */
 #include "support/runtime_test.h"
 
 #include <tickwheel/keyed.h>
@@ -39,8 +39,8 @@ static void note_drop(void *arg) { atomic_fetch_add(&((struct noted *)arg)->drop
 
 FIXTURE(at_zero, freed);
 
-/* The simple Go wheel: tasks added at any time. It lacks delays longer than the wheel; here they are exact.
- */
+/* The simple Go wheel: a program adds tasks at any time. That wheel has no delays longer than one round; here
+ * they are exact. */
 TEST(simple_delays_of_any_length_added_at_any_time) {
     static struct noted tasks[500];
     static int64_t due[COUNT_OF(tasks)];
@@ -59,8 +59,7 @@ TEST(simple_delays_of_any_length_added_at_any_time) {
     }
 }
 
-/* The Java wheel with rounds: all time is counted from one start, and nothing drifts; standstill is counted,
- * too. */
+/* The Java wheel with rounds: it counts all time from one start, standstill included, so nothing drifts. */
 TEST(rounds_a_periodic_task_does_not_drift_in_a_hundred_years) {
     static struct noted hourly, daily;
     let_pass(1234567 * TW_SECOND);
@@ -110,7 +109,8 @@ TEST(kafka_schedule_func_follows_a_list_of_intervals_until_its_end_or_a_stop) {
     }
 }
 
-/* go-zero's TimingWheel: a timer is moved by its key, and a drain calls a function for all that are left. */
+/* go-zero's TimingWheel: a program moves a timer by its key, and a drain calls a function for each remaining
+ * timer. */
 static int drain_one(const struct tw_entry *entry, void *drained) {
     assert_int_equal(((struct noted *)entry->arg)->fires, 0);
     *(uint64_t *)drained += entry->key->number;
@@ -136,7 +136,7 @@ TEST(go_zero_keys_are_moved_and_drained) {
     assert_int_equal(left[0].fires, 0);
 }
 
-/* --- on real time: a few milliseconds, as other threads take part -------------------------------- */
+/* --- on real time: a few milliseconds, because other threads take part ---------------------------- */
 
 static int running(UNUSED void **state) {
     rt = started_runtime((struct tw_runtime_options){0});
@@ -176,8 +176,8 @@ TEST(c_wheel_a_custom_task_chooses_its_times_and_frees_itself) {
     assert_int_equal(tw_runtime_count(rt), 0);
 }
 
-/* godis: a job under a key replaces the former one; jobs run concurrently. (In godis a job's panic is caught;
- * tests/cpp has exceptions from callbacks.) */
+/* godis: a job under a key replaces the previous job of this key; jobs run concurrently. (godis catches a
+ * job's panic; tests/cpp covers exceptions from callbacks.) */
 static atomic_uint met;
 
 static void meet(const struct tw_event *event, void *arg) {

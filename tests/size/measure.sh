@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# measure.sh FOLDER: builds the library with its engines, for this machine and for boards, prints what
-# each takes, and fails if that is beyond tests/size/limits.txt.
+# measure.sh FOLDER: builds the library with its engines, for this machine and for boards, prints the sizes of
+# each build, and fails if a size exceeds tests/size/limits.txt.
 set -euo pipefail
 folder=$1
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -35,8 +35,7 @@ begin() {
     build "$@" &
 }
 
-# Code and constants of everything that a link keeps for these functions, compiler helpers
-# included.
+# Code and constants that a link keeps for these functions, compiler helpers included.
 linked() { # DIRECTORY CROSS "FLAGS" FUNCTION...
     local directory=$1 cross=$2 flags=$3 roots=()
     shift 3
@@ -126,7 +125,7 @@ board() {
     esac
 }
 
-# each ACTION: of all libraries.
+# each ACTION: performs the action, begin or row, for all libraries.
 each() {
     local cpu
     "$1" "host wheel with the runtime" "" ""

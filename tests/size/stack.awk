@@ -1,7 +1,7 @@
 # awk -v root=FUNCTION -f stack.awk CALLGRAPH.ci: prints the most bytes of stack that a function and its
 # callees take; with -v verbose=1 also the call path. Functions go by their link names. Reads gcc's
-# -fcallgraph-info=su. A function defined here that is called by pointer (-v by_pointer=FUNCTION) counts as if
-# called by name; callbacks do not.
+# -fcallgraph-info=su. With -v by_pointer=FUNCTION, a call by pointer of this function counts as if it were by
+# name; callbacks do not count.
 function title(line, key) {
     sub(".*" key ": \"", "", line)
     sub("\".*", "", line)

@@ -27,7 +27,7 @@
 #define THREADS_AFTER_FORK true
 #endif
 
-/* Defined in a build that measures coverage, where a child's counts matter too. */
+/* Defined in a build that measures coverage, where a child's counts matter, too. */
 extern void __gcov_dump(void) __attribute__((weak));
 
 /* Ends a child at once, without the parent's exit handlers. */
@@ -75,7 +75,7 @@ static inline bool others_sleep_at_a_look(uint64_t *seen) {
 /* Returns when all other threads were seen asleep twice with no run in between. A thread that
  * is starting or allocating may hold a sanitizer's own lock, which stays held in the child of
  * a fork: glibc resets its locks there, but the sanitizers of gcc 12 do not reset all of
- * theirs. For tests whose threads no longer use the heap by then. */
+ * theirs. Only for tests whose threads no longer use the heap at that point. */
 static inline void wait_until_others_sleep(void) {
     const time_t patience = time(NULL) + 60;
     for (;;) {

@@ -1,4 +1,4 @@
-/* A driver that counts the runtimes that it was closed for, so that a test sees when a runtime is gone. */
+/* A driver that counts its closes, so that a test sees when a runtime is gone. */
 #ifndef TICKWHEEL_TESTS_SUPPORT_COUNTED_CLOSES_H
 #define TICKWHEEL_TESTS_SUPPORT_COUNTED_CLOSES_H
 
@@ -12,7 +12,7 @@ static void counted_close(void *state) {
     atomic_fetch_add(&closed, 1);
 }
 
-/* Options of a runtime on the driver of this name. Counts from 0 again. */
+/* Options of a runtime on the driver of this name, with counted closes. Resets the count. */
 static inline struct tw_runtime_options with_counted_closes(const char *name) {
     static struct tw_driver driver;
     driver = *tw_driver_named(name);

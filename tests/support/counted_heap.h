@@ -1,5 +1,5 @@
-/* Counts the calls to the heap: the linker redirects those of the program and the library
- * (--wrap, see CMakeLists.txt). */
+/* Counts calls to the heap: the linker redirects the calls that the program and the library make (--wrap, see
+ * CMakeLists.txt). */
 #ifndef TICKWHEEL_TESTS_COUNTED_HEAP_H
 #define TICKWHEEL_TESTS_COUNTED_HEAP_H
 

@@ -4,7 +4,7 @@
 
 #include <tickwheel/task.h>
 
-/* The argument of a walk that counts: which visitor to pass the visits on to. */
+/* The argument of a walk that counts visits and passes them on to `visitor`. */
 struct counted_walk {
     tw_visitor *visitor;
     void *arg;

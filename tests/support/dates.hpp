@@ -11,7 +11,7 @@
 
 namespace tickwheel::test {
 
-// The seconds from 1970 to this date: a time in UTC, or a local one.
+// The seconds from 1970 to this date, in UTC or in local time.
 inline std::int64_t date(int year, unsigned month, unsigned day, int hour = 0, int minute = 0,
                          int second = 0) {
     const std::chrono::sys_days days =
@@ -22,7 +22,7 @@ inline std::int64_t date(int year, unsigned month, unsigned day, int hour = 0, i
 
 inline constexpr std::int64_t second_ns = 1'000'000'000;
 
-// The texts between the bars.
+// The parts of a text between bars.
 inline std::vector<std::string> texts_in(const std::string &text) {
     std::vector<std::string> all;
     std::istringstream from(text);

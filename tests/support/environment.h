@@ -1,4 +1,4 @@
-/* What the environment asks of tests that are random or long. */
+/* The environment variables that control random and long tests. */
 #ifndef TICKWHEEL_TESTS_SUPPORT_ENVIRONMENT_H
 #define TICKWHEEL_TESTS_SUPPORT_ENVIRONMENT_H
 
@@ -16,7 +16,8 @@ static inline bool is_set(const char *name) {
 /* True if TW_NIGHTLY is set: tests take their long form. */
 static inline bool is_nightly(void) { return is_set("TW_NIGHTLY"); }
 
-/* The seed of a random test, which this prints: TW_SEED; without that 1, and at night another each time. */
+/* Prints and returns the seed of a random test: TW_SEED, else 1, or another seed each time in the nightly
+ * form. */
 static inline uint64_t seed_of_run(void) {
     const uint64_t seed =
         is_set("TW_SEED") ? strtoull(getenv("TW_SEED"), NULL, 0) : (is_nightly() ? (uint64_t)time(NULL) : 1);

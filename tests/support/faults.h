@@ -15,7 +15,7 @@
 #include "support/inject.h"
 #include "support/runtime_test.h"
 
-/* The ways to drive a runtime: its own thread, a loop of the test's own, or virtual time. */
+/* The ways to drive a runtime: its own thread, the test's own loop, or virtual time. */
 struct way {
     const char *name, *driver;
     enum { BY_THREAD, BY_LOOP, BY_VIRTUAL_TIME } by;
@@ -41,8 +41,8 @@ static inline const struct way *way_of_test(const struct way *way) {
 #define way_name_4 "manual"
 #define way_name_5 "uring"
 
-/* A test that runs once for each driver with a thread, for these and a loop, for each way, or for the ways
- * named. */
+/* Tests that run once for each driver with a thread, for these and a loop, for each way, or for the named
+ * ways. */
 #define BY_EACH_THREAD(test) THE_WAY(test, 0) THE_WAY(test, 1) THE_WAY(test, 2) THE_WAY(test, 5)
 #define TEST_BY_EACH_THREAD(name) \
     DECLARE_TEST(name); \
@@ -69,8 +69,8 @@ void set_going(const struct way *way, struct tw_runtime *rt);
 
 typedef bool condition(void);
 
-/* Waits for the condition. Returns false if it has not become true within a minute. Does not
- * access `rt` once it is true, so the condition may include that the runtime was freed. */
+/* Waits for the condition. Returns false if the condition has not become true within a minute. Does not
+ * access `rt` once the condition is true, so the condition may be that the runtime was freed. */
 bool go_on_until(const struct way *way, struct tw_runtime *rt, condition *done);
 
 /* Open descriptors of this process. */
@@ -92,7 +92,7 @@ struct counter {
 };
 void init_counter(struct counter *counter);
 
-/* Asserts that the runtime works, by a oneshot and a periodic node that fire; then frees it. */
+/* Asserts that the runtime works, by a one-shot and a periodic node that fire; then frees it. */
 void assert_works_and_free(const struct way *way, struct tw_runtime *rt);
 
 #endif

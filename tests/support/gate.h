@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-/* A zeroed gate is shut and empty. */
+/* A zeroed gate is shut and empty. An open gate lets callbacks pass. */
 struct gate {
     atomic_int inside, passed;
     atomic_bool open;

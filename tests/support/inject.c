@@ -1,4 +1,4 @@
-/* Wraps the system calls of the library. Each fails when a test has asked for it; see inject.h. */
+/* Wraps the system calls of the library. A call fails if a test has asked for that; see inject.h. */
 #define _GNU_SOURCE
 #include "support/inject.h"
 
@@ -224,8 +224,8 @@ int __wrap_timerfd_create(int clock, int flags) {
     return fails(CALL_TIMERFD_CREATE) ? -1 : __real_timerfd_create(clock, flags);
 }
 
-/* ECANCELED, which means that the wall clock was set, is the only error after which the kernel
- * has set the timer. */
+/* ECANCELED means that the wall clock was set. After this error alone, the kernel has set the timer all the
+ * same. */
 int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *to, struct itimerspec *before) {
     const int error = fault(CALL_TIMERFD_SETTIME);
     int result = -1;
@@ -327,7 +327,7 @@ int __wrap_pthread_attr_setaffinity_np(pthread_attr_t *attributes, size_t size, 
     const int error = fault(CALL_ATTR_AFFINITY);
     return error != 0 ? error : __real_pthread_attr_setaffinity_np(attributes, size, set);
 }
-#else /* src/runtime/processors.hpp; what restores the processors is not refused */
+#else /* see src/runtime/processors.hpp; the call that restores the processors never fails */
 int __real_sched_setaffinity(pid_t thread, size_t size, const cpu_set_t *set);
 int __wrap_sched_setaffinity(pid_t thread, size_t size, const cpu_set_t *set) {
     return fails(CALL_ATTR_AFFINITY) ? -1 : __real_sched_setaffinity(thread, size, set);
@@ -363,8 +363,9 @@ static int is_register(long number, long operation, long wanted) {
     return number == SYS_io_uring_register && operation == wanted;
 }
 
-/* The real function reads six arguments, passed or not; in C only those that were passed may be read.
- * Knows the library's calls, and that of the tests for their thread's id. */
+/* Returns how many arguments the call passes: the real function reads six, passed or not, but C allows
+ * reading only those that were passed. Knows the library's calls, and the tests' own call for the id of their
+ * thread. */
 static int arguments_of(long number) {
     switch (number) {
     case FUTEX_CALL:

@@ -30,7 +30,7 @@ enum call {
     CALL_URING_BEGIN,
     CALL_MMAP,
     CALLS,
-    /* Counted, and never refused: a thread would sleep forever. */
+    /* Counted but never failed, because a thread would sleep forever. */
     CALL_FUTEX_WAKE = CALLS,
     CALL_WRITE,
     COUNTED_CALLS
@@ -41,8 +41,8 @@ enum call {
 #define USUAL_ERROR 0 /* the usual error of each call */
 #define FOR_EVER INT32_MAX
 
-/* From now on, of the calls in the set the first `spared` work and the next `times` fail with
- * `error`. Replaces the previous request. */
+/* From now on, the first `spared` calls of the set work, and the next `times` fail with `error`. Replaces the
+ * previous request. */
 void inject(unsigned calls, int error, int spared, int times);
 void inject_nothing(void);
 
@@ -56,7 +56,7 @@ void call_after_next_thread_creation(void (*fn)(void));
 /* Calls fn once: before the next allocation of this program that follows `spared` others. NULL: no longer. */
 void call_before_allocation(int spared, void (*fn)(void));
 
-/* Returns how often it was called, failing or not, since the program began. */
+/* Returns how often the program has made this call, failing or not. */
 uint64_t calls_of(enum call call);
 
 /* The same for the calls of this thread. */
@@ -65,15 +65,15 @@ uint64_t own_calls_of(enum call call);
 /* Allocations not freed, and mappings not unmapped yet. */
 int64_t live_allocations(void);
 
-/* Returns the most events that one epoll wait has fetched since the previous call. It does not see those that
- * a ring fetches. */
+/* Returns the most events that one epoll wait has fetched since the previous call of this function. It does
+ * not see events that a ring fetches. */
 int largest_batch(void);
 
 /* From now on a ring of io_uring cannot fetch the events of an epoll set, as before Linux 6.15. */
 void hide_fetching(int is_hidden);
 
-/* Returns the longest timeout, in ns, with which epoll has waited since the previous call; -1 if with none.
- */
+/* Returns the longest timeout, in ns, with which epoll has waited since the previous call of this function;
+ * -1 if it has had none. */
 int64_t longest_epoll_timeout(void);
 
 /* Calls fn once: before this thread next reads a clock. */

@@ -1,4 +1,4 @@
-/* Misuse that ends the program, done by a child, and what the child said. */
+/* Commits a misuse that ends the program in a child, and collects the child's last message. */
 #ifndef TICKWHEEL_TESTS_SUPPORT_LAST_WORDS_H
 #define TICKWHEEL_TESTS_SUPPORT_LAST_WORDS_H
 

@@ -1,6 +1,7 @@
-/* The functions that a small library (TW_SMALL) or one without the runtime is without, as ones that end the
- * program. A call of them would not link, and tests contain calls that they know not to make:
- * if (!TW_SMALL) ... So this file does not see their true types. */
+/* Stand-ins, which end the program, for the functions that a small library (TW_SMALL) or one without the
+ * runtime leaves out. Without them, tests would not link, because they contain calls that they never make
+ * there: if (!TW_SMALL) ... This file does not include tw.h, so that it may declare the functions with other
+ * types. */
 #include <tickwheel/config.h>
 
 #define LEFT_OUT(name) \

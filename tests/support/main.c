@@ -1,5 +1,4 @@
-/* The main of a test program that has none of its own: program [names of tests or of sources, or patterns].
- */
+/* The default main of a test program: program [names of tests or of sources, or patterns]. */
 #include "support/test.h"
 
 int main(int count, char **arguments) {

@@ -10,7 +10,7 @@ static inline void *explain_on_thread(void *error) {
     return (void *)(uintptr_t)tw_explain(*(const int *)error); /* NOLINT(performance-no-int-to-ptr) */
 }
 
-/* What tw_explain tells a thread that no call has refused anything. */
+/* The answer of tw_explain on a thread on which no call has been refused. */
 static inline const char *meaning_of(int error) {
     pthread_t thread;
     void *meaning = NULL;

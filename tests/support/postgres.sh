@@ -1,14 +1,14 @@
 #!/bin/sh
-# postgres.sh init|start|stop|kill|address FOLDER [SETTING=VALUE...]: a PostgreSQL server of one's own.
+# postgres.sh init|start|stop|kill|address FOLDER [SETTING=VALUE...]: a private PostgreSQL server.
 #
-#   init     makes the server's files in FOLDER, which must not exist. Give a short name: its socket is in there
-#   start    starts it, with these settings besides those below, and waits until it answers
-#   stop     stops it as for a restart: it ends all connections first
-#   kill     as a power cut of its processes
+#   init     makes the server's files in FOLDER, which must not exist. Choose a short path: it holds the socket
+#   start    starts the server, with these settings in addition to those below, and waits until it answers
+#   stop     stops the server as for a restart: the server ends all connections first
+#   kill     kills all processes of the server at once, as a power cut would
 #   address  prints the address that programs connect to
 #
-# It listens on its socket alone. Root cannot run a server, so it runs as the user `postgres` then, whom Debian's
-# package brings.
+# The server listens on its socket alone. Root cannot run a server; for root it runs as the user `postgres`,
+# whom Debian's package creates.
 set -eu
 [ $# -ge 2 ] || {
     sed -n 's/^# \{0,1\}//; 2p' "$0" >&2
@@ -57,7 +57,7 @@ start)
     ;;
 stop) as_server "$bin/pg_ctl" stop -s -w -m fast -D "$folder/data" >&2 ;;
 kill)
-    # All of its processes at once; the next start recovers.
+    # Kills all processes of the server at once; the next start recovers.
     server=$(head -n 1 "$folder/data/postmaster.pid")
     kill -STOP "$server"
     # shellcheck disable=SC2046 # a list of numbers

@@ -1,16 +1,17 @@
-// Replaces operator new, so that a test can refuse an allocation. For one source of a program.
+// Replaces operator new, so that a test can refuse an allocation. Only one source of a program may include
+// this.
 #pragma once
 
 #include <cstdlib>
 #include <new>
 
-// After those of C++, because CMocka defines `fail`.
+// After the headers of C++, because CMocka defines `fail`.
 #include "support/test.h"
 
 namespace refused_memory {
 
 inline constexpr int never = -1;
-inline int spared = never;  // so many allocations work, and the next one does not
+inline int spared = never;  // this many allocations work, and the next one fails
 inline bool has_refused = false;
 
 inline void *allocate(std::size_t size) {
@@ -24,7 +25,8 @@ inline void *allocate(std::size_t size) {
     return memory;
 }
 
-// Calls it until no allocation of it is refused any more. Returns how many were.
+// Repeats the call, refusing its first allocation, then its second, and so on, until none is refused. Returns
+// how many were refused.
 template <class Call, class Check> int refuse_each(const Call &call, const Check &check) {
     for (int which = 0;; ++which) {
         has_refused = false;

@@ -1,4 +1,4 @@
-/* The tests of a program, which have registered themselves before main begins (test.h). */
+/* The tests of a program, which register themselves before main begins (test.h). */
 #include "support/test.h"
 
 #include <fnmatch.h>
@@ -6,8 +6,8 @@
 
 CMFixtureFunction group_setup, group_teardown;
 
-/* By file, in the order in which the files are linked; a file's in the order in which they stand there, as a
- * compiler may begin anywhere. */
+/* The tests by file, in the order in which the files are linked. Within a file we sort them by their place,
+ * because a compiler may run constructors in any order. */
 static struct registered_test *first;
 
 static bool goes_before(const struct registered_test *test, const struct registered_test *other) {
@@ -22,7 +22,7 @@ void register_test(struct registered_test *test) {
     *at = test;
 }
 
-/* The name of a source, without folders and suffix. */
+/* True if `name` is the name of the test's source, without folders and suffix. */
 static bool is_in_source(const struct registered_test *test, const char *name) {
     const char *const slash = strrchr(test->file, '/'), *const base = slash != NULL ? slash + 1 : test->file;
     const size_t length = strcspn(base, ".");

@@ -24,7 +24,7 @@ static inline int64_t reading_of(clockid_t clock) {
 
 static inline int64_t monotonic(void) { return reading_of(CLOCK_MONOTONIC); }
 
-/* The system may refuse a driver: "uring" on an old kernel, in a sandbox or in an emulator. Says so if it
+/* The system may refuse a driver: "uring" on an old kernel, in a sandbox or in an emulator. Prints that if it
  * does. */
 static inline bool driver_is_refused(const char *name) {
     const struct tw_driver *driver = tw_driver_named(name);
@@ -60,7 +60,7 @@ static inline struct tw_runtime *new_runtime(struct tw_runtime_options options) 
     return rt;
 }
 
-/* Ticks of 1 ms, from 0. */
+/* A runtime on virtual time, with ticks of 1 ms, from 0. */
 static inline struct tw_runtime *virtual_runtime(void) {
     return new_runtime((struct tw_runtime_options){.driver = "manual"});
 }

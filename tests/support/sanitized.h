@@ -1,5 +1,5 @@
 /* SANITIZED and EMULATED are true under a sanitizer and under an emulator. With either, or without
- * optimisation, the program is SLOW, by a factor of about ten. */
+ * optimisation, SLOW is true: the program takes about ten times as long. */
 #ifndef TICKWHEEL_TESTS_SUPPORT_SANITIZED_H
 #define TICKWHEEL_TESTS_SUPPORT_SANITIZED_H
 

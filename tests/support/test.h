@@ -22,8 +22,7 @@ extern "C" {
 
 #define UNUSED __attribute__((unused))
 
-/* A test, or a fixture for the tests below it in its file. Static, and known to the program before main
- * begins. */
+/* A test, or a fixture for the tests below it in its file. A constructor registers it before main begins. */
 struct registered_test {
     struct CMUnitTest test; /* a fixture: without a test_func */
     const char *file;
@@ -35,11 +34,11 @@ struct registered_test {
 extern "C" {
 #endif
 void register_test(struct registered_test *test);
-/* Around all tests of the program. Set once, by GROUP_FIXTURE. */
+/* Run before and after all tests of the program. GROUP_FIXTURE sets them, once. */
 extern CMFixtureFunction group_setup, group_teardown;
-/* Runs the tests whose names match the pattern (fnmatch), those of the source that it names ("fork" of
- * fork.c), or all if it is NULL, in the order of their files. Returns how many have failed; 1 if there are
- * none. */
+/* Runs the tests whose names match the pattern (fnmatch), or those of the source that the pattern names
+ * ("fork" for fork.c), or all if it is NULL, in the order of their files. Returns how many have failed; 1 if
+ * there are none. */
 int run_registered_tests(const char *group, const char *pattern);
 #ifdef __cplusplus
 }
@@ -51,13 +50,14 @@ int run_registered_tests(const char *group, const char *pattern);
     __attribute__((constructor)) static void register_##id(void) { register_test(&registered_##id); }
 
 /* A test: TEST(name) { ... }. The program runs its tests in the order in which they stand in their file.
- * main.c has its main, which takes names of tests or of sources to run alone, or patterns of names. */
+ * main.c has the program's main, whose arguments choose tests: names of tests or of sources, or patterns of
+ * names. */
 #define TEST(name) \
     static void name(void **state); \
     REGISTER_TEST(name, #name, name, NULL, NULL, NULL) \
     static void name(UNUSED void **state)
 
-/* A test that is skipped where the condition does not hold: where the library is without what it needs. */
+/* A test that is skipped if the condition is false, because the library lacks what the test needs. */
 #define TEST_IF(condition, name) \
     static void name##_runs(void **state); \
     TEST(name) { \
@@ -73,7 +73,7 @@ int run_registered_tests(const char *group, const char *pattern);
 #define DEFINE_TEST(name) static void name(UNUSED void **state)
 #define CASE(name, id, label, state) REGISTER_TEST(name##_##id, #name " (" label ")", name, NULL, NULL, state)
 
-/* FIXTURE(setup, teardown); is for the tests below it in the file, up to the next one. NULL: none. */
+/* FIXTURE(setup, teardown); applies to the tests below it in the file, up to the next FIXTURE. NULL: none. */
 #define FIXTURE(setup, teardown) FIXTURE_AT(__COUNTER__, setup, teardown)
 #define FIXTURE_AT(number, setup, teardown) FIXTURE_NAMED(number, setup, teardown)
 #define FIXTURE_NAMED(number, setup, teardown) \

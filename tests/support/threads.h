@@ -9,8 +9,8 @@
 
 struct thread_look {
     char state;           /* S: asleep */
-    uint64_t voluntary;   /* context switches so far when it went to sleep */
-    uint64_t involuntary; /* context switches so far when it was preempted */
+    uint64_t voluntary;   /* context switches so far because the thread went to sleep */
+    uint64_t involuntary; /* context switches so far because the thread was preempted */
 };
 
 /* Returns false if the thread has ended. */

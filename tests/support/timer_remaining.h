@@ -4,8 +4,8 @@
 
 #include <tickwheel/timers.h>
 
-/* 0 if it is overdue or its last fire has begun; TW_NO_DEADLINE if it is gone, and 1 less if no clock reaches
- * its deadline. */
+/* 0 if the timer is overdue or its last fire has begun; TW_NO_DEADLINE if the timer is gone, and 1 less if no
+ * clock reaches its deadline. */
 static inline int64_t timer_remaining(struct tw_timers *timers, tw_handle handle) {
     struct tw_entry entry;
     if (tw_timer_get(timers, handle, &entry) != 0)

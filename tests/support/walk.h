@@ -5,7 +5,7 @@
 #include <tickwheel/tw.h>
 
 #if TW_RUNTIME
-/* `was` is the copy that the walk has made of the node. */
+/* `was` is the copy of the node that the walk has made. */
 typedef void walk_visitor(const struct tw_node *node, const struct tw_node *was, void *arg);
 
 /* Calls visit(node, was, arg) for each node that a walk meets, and returns their number. */

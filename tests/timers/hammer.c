@@ -1,9 +1,9 @@
-/* Threads start, stop, move, postpone, start again, walk, drain and wait for timers of one set or table, also
- * each other's and those that are gone, while another thread or workers fire them. At the end everything must
- * add up: each timer had all its fires or was prevented, a one-shot never both, and each argument was dropped
- * once. The set has few cells, and the table few keys, so that they are reused all the time. Also meant for
- * sanitizers. */
-#include "handles_test.h"
+/* Threads start, cancel, move, postpone, start again, walk, drain and wait for timers of one set or table,
+ * also each other's timers and timers that are gone, while another thread or workers fire them. At the end
+ * everything must add up: each timer had all its fires or a call prevented one, a one-shot timer never both,
+ * and each argument was dropped once. The set has few cells, and the table few keys, so that the library
+ * reuses them all the time. Also meant for sanitizers. */
+#include "timers_test.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -11,12 +11,12 @@
 #include <tickwheel/keyed.h>
 
 enum { THREADS = 3, STARTS = 100000, BOARD = 48, CAPACITY = 64 };
-static const int64_t round_ns = TW_SECOND; /* races need time */
+static const int64_t round_ns = TW_SECOND; /* how long a round lasts: races need time */
 
-/* One timer's life. A life is used once, a cell of the set or a key of the table many times. */
+/* One timer's life. The test uses a life once, but a cell of the set or a key of the table many times. */
 struct life {
     tw_handle id;
-    uint64_t place; /* on the board; of a table it is the key */
+    uint64_t place; /* index on the board; for a table, the key */
     unsigned fires_at_most;
     int64_t not_before; /* for timers that are never moved */
     atomic_uint fires, running, prevented, drops;
@@ -31,7 +31,7 @@ static struct tw_keyed *table; /* null if the round is one of a set */
 static bool may_overlap;
 
 static atomic_uint early, misused, wrong_answers, not_over, refused_for_room;
-static atomic_uint removed, set_by_key; /* of a table, where a call cannot tell which life it ends */
+static atomic_uint removed, set_by_key; /* for a table, where a call cannot tell which life it ends */
 static atomic_bool is_over;
 
 static bool is_moved(uint64_t place) { return place % 4 == 0; }
@@ -42,7 +42,7 @@ static struct life *random_life(uint64_t *seed) {
     return &lives[atomic_load(&board[random_below(seed, BOARD)])];
 }
 
-/* Keys are used again sooner than cells. */
+/* Delays for keys are shorter, because keys are reused sooner than cells. */
 static int64_t random_delay(uint64_t *seed) {
     return (int64_t)random_below(seed, table != NULL ? 20 : 300) * TW_MICROSECOND;
 }
@@ -51,7 +51,7 @@ static void expect(atomic_uint *violations, bool condition) { atomic_fetch_add(v
 
 /* --- calls, by handle or by key --------------------------------------------------------------- */
 
-/* Only the owner of a key knows which life a removal has ended. */
+/* Only the owner of a key knows which life a cancel has ended. */
 static void stop_one(struct life *life, bool waits, bool is_known) {
     const int answer = table != NULL ? (waits ? tw_keyed_cancel_wait : tw_keyed_cancel)(table, key_of(life))
                                      : (waits ? tw_timer_cancel_wait : tw_timer_cancel)(set, life->id);
@@ -73,7 +73,7 @@ static void move_one(struct life *life, uint64_t *seed) {
     expect(&wrong_answers, answer == 0 || answer == -EBUSY || answer == (table != NULL ? -ENOENT : -ESTALE));
 }
 
-/* The argument is there while it is visited. */
+/* The argument must not be dropped during the visit. */
 static void visit(struct life *life, uint64_t *seed) {
     expect(&misused, life->memory[0] == 1);
     if (random_below(seed, 8) == 0)
@@ -207,7 +207,7 @@ static void *hammer(void *arg) {
 
 /* --- a round and its accounting -------------------------------------------------------------- */
 
-/* Life 0 is shared before anything is started: of a set, its handle is stale. */
+/* All threads know life 0 before any timer is started. In a set, its handle is stale. */
 static void begin_round(void) {
     lives = calloc(STARTS, sizeof *lives);
     assert_non_null(lives);
@@ -239,14 +239,14 @@ static void run_threads(void) {
         pthread_join(threads[t], NULL);
 }
 
-/* Of a table, a life that has not had all its fires was prevented or replaced. */
+/* In a table, a life without all its fires was cancelled or replaced. */
 static void account(unsigned started) {
     uint64_t timers = 0, fires = 0, prevented = removed, unfinished = 0;
     for (unsigned i = 1; i < started; ++i) {
         const struct life *life = &lives[i];
         if (life->memory == NULL) {
             assert_int_equal(life->fires + life->drops, 0);
-            continue; /* was refused until the end */
+            continue; /* its start was refused until the end */
         }
         assert_int_equal(life->drops, 1);
         assert_int_equal(life->running, 0);
@@ -286,7 +286,7 @@ static void hammer_on(struct tw_runtime_options of_runtime, const struct tw_work
         assert_ok(tw_runtime_start(rt));
         run_threads();
         const unsigned used = atomic_load(&lives_used), started = used < STARTS ? used : STARTS;
-        wait_for(count_left() == 0); /* the rest must fire */
+        wait_for(count_left() == 0); /* the remaining timers must fire */
         assert_int_equal(tw_runtime_count(rt), 0);
         account(started);
         assert_int_equal(table != NULL ? tw_keyed_free(table) : tw_timers_free(set), 0);

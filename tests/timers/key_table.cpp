@@ -24,11 +24,11 @@ int allocations_left = INT32_MAX, allocations, interruptions, random_error;
 std::size_t live, given_back;  // bytes
 bool has_fixed_seed;
 constexpr tickwheel::timers::sip_seed fixed_seed = {
-    64650, 0};  // with which two strings of one byte have the same hash
+    64650, 0};  // a seed for which two strings of one byte have the same hash
 
 }  // namespace
 
-// The system calls that the table makes (-Wl,--wrap).
+// Replaces the system calls that the table makes (-Wl,--wrap).
 extern "C" {
 void *__real_mmap64(void *at, size_t size, int protection, int flags, int fd, off_t offset);
 int __real_munmap(void *memory, size_t size);
@@ -73,8 +73,8 @@ ssize_t __wrap_getrandom(void *buffer, size_t size, unsigned flags) {
 
 namespace {
 
-// A key_table beside a std::unordered_map, which is right by definition. Keys are numbers, and each
-// gets a cell number that is used once.
+// Compares a key_table with a std::unordered_map. Keys are numbers, and each gets a cell number that is used
+// once.
 class checked_table {
   public:
     checked_table(std::uint32_t capacity, hash_function hash) : hash_(hash) {
@@ -131,8 +131,8 @@ std::uint32_t at_the_end(std::uint64_t key) { return UINT32_MAX - static_cast<st
 std::uint32_t few(std::uint64_t key) { return static_cast<std::uint32_t>(key % 7) * 0x10001u; }
 std::uint32_t one(std::uint64_t) { return 0; }
 
-// Sets random keys that are absent and removes ones that are present. Which of the two prevails
-// alternates, so the table fills and empties.
+// Sets random absent keys and removes present ones. Setting and removing prevail in turn, so the table fills
+// and empties.
 void go_random(checked_table &table, std::uint64_t seed, std::uint64_t keys, std::size_t most,
                int operations) {
     print_message("seed %llu\n", static_cast<unsigned long long>(seed));
@@ -176,7 +176,7 @@ tw_key key_of(std::uint64_t i, char (&text)[20]) {
     return i % 4 == 0 ? tw_key_number(number) : tw_key_bytes(text, sizes[i % 4]);
 }
 
-// Published values of 2-4, and those of CPython for 1-3 with a seed of 0.
+// Published values of SipHash-2-4, and CPython's values of SipHash-1-3 with a seed of 0.
 TEST(siphash_is_that_of_other_implementations) {
     const struct {
         std::size_t size;
@@ -240,7 +240,7 @@ TEST(table_with_a_capacity_fills_up_to_it_and_allocates_once) {
         for (std::uint64_t key = 0; key < capacity; ++key)
             table.set(key);
         table.check_all();
-        assert_int_equal(table.itself().reserve_one(), 0);  // as for a key that is replaced
+        assert_int_equal(table.itself().reserve_one(), 0);  // as before replacing a key
         go_random(table, capacity, 2 * capacity, capacity, 10'000);
         assert_false(table.itself().growing());
         assert_int_equal(allocations, before + 1);
@@ -327,7 +327,7 @@ TEST(table_is_not_opened_without_memory_or_a_secret) {
     table.close();
 }
 
-// All at once in the end, and page by page what was moved from a table that grows.
+// A growing table gives back, page by page, the buckets that it has moved; the end gives back everything.
 TEST(table_gives_all_memory_back) {
     constexpr std::uint32_t large = 1 << 14;
     const std::size_t before = live;
@@ -346,7 +346,7 @@ TEST(table_gives_all_memory_back) {
             table.insert(spread(cell), cell);
         if (!closes_while_growing) {
             assert_int_equal(live, before + 8 * 4 * large);
-            assert_in_range(given_back, 8 * large, 8 * 2 * large - 1);  // the rest is unmapped
+            assert_in_range(given_back, 8 * large, 8 * 2 * large - 1);  // munmap gives back the rest
         }
         table.close();
         assert_int_equal(live, before);
@@ -355,7 +355,7 @@ TEST(table_gives_all_memory_back) {
     }
 }
 
-// Among so many keys some share one of the 2^32 hashes.
+// There are so many keys that some share one of the 2^32 hashes.
 TEST(keys_with_one_hash_are_told_apart) {
     has_fixed_seed = true;
     tw_runtime_options options = {};

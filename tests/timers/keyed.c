@@ -1,13 +1,13 @@
 /* keyed.h on virtual time: tw_keyed_after and tw_keyed_every, refused calls, the end of a table, and copied
- * arguments. The fires, replacements and queries of keys: fuzz/play.c. Records of either kind: handles.c and
- * handles_again.c. */
+ * arguments. Fires, replacements and queries of keys: fuzz/play.c. Timers by handle or key alike: timers.c
+ * and timers_again.c. */
 #include "keyed_test.h"
 
 #include <tickwheel/timers.h>
 
 #define KEY tw_key_string("key")
 
-TEST(after_and_every_set_timers_that_fire_once_and_until_they_are_removed) {
+TEST(after_and_every_set_timers_that_fire_once_and_until_they_are_cancelled) {
     struct bench bench = plain_bench();
     struct probe probe = {0, 0};
     const int64_t ms = TW_MILLISECOND;
@@ -35,7 +35,7 @@ TEST(after_and_every_set_timers_that_fire_once_and_until_they_are_removed) {
 static int64_t each_millisecond(int64_t due, UNUSED void *arg) { return due + TW_MILLISECOND; }
 static int64_t never(UNUSED int64_t due, UNUSED void *arg) { return TW_NO_DEADLINE; }
 
-/* A schedule without a first deadline is no error, and does not replace either. */
+/* A schedule without a first deadline does not replace the timer, either. */
 TEST(p14_a_refused_set_keeps_the_former_timer) {
     struct bench bench = plain_bench();
     struct probe former = {0, 0}, refused = {0, 0};
@@ -95,7 +95,7 @@ TEST(p14_a_refused_move_changes_nothing) {
 
 /* --- the life of a table --------------------------------------------------------------------- */
 
-/* By itself, or with its runtime. */
+/* The test frees the table by itself, or with its runtime. */
 TEST(freeing_a_table_drops_what_is_left) {
     for (unsigned with_runtime = 0; with_runtime < 2; ++with_runtime) {
         struct bench bench = plain_bench();

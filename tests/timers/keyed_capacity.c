@@ -10,7 +10,7 @@ static struct bench with_capacity(uint32_t capacity) {
     return new_bench((struct tw_set_options){.capacity = capacity});
 }
 
-/* Without a drop, because freeing null also counts as a call on the heap. */
+/* Sets a timer without a drop, because freeing null would also count as a call of the heap. */
 static int set_plain(struct bench bench, struct tw_key key, int64_t ms, struct probe *probe) {
     return tw_keyed_after(bench.keyed, key, ms * TW_MILLISECOND, count_fire, probe);
 }
@@ -71,8 +71,8 @@ struct replacer {
     unsigned refused;
 };
 
-/* Replaces with arguments that take a while to copy. Goes on until all threads are done, so
- * that none is alone. */
+/* Replaces a timer again and again, with arguments that take a while to copy. Goes on until all threads are
+ * done, so that no thread is alone. */
 static void *replace_on_and_on(void *arg) {
     static char contents[4096];
     struct replacer *it = arg;

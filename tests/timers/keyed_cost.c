@@ -1,8 +1,8 @@
-/* keyed.h: the cost of finding a key depends neither on the number of keys nor on how they were chosen. */
+/* keyed.h: the cost of finding a key depends neither on the number of keys nor on the choice of keys. */
 #include "keyed_test.h"
 #include "support/sanitized.h"
 
-/* Under a sanitizer a fifth of each, with the same ratio of 100. */
+/* In slow builds a fifth of each, with the same ratio of 100. */
 enum { FEW = SLOW ? 2000 : 10000, MANY = 100 * FEW };
 
 /* The time that the processor takes to set the keys, and to move them. */
@@ -16,7 +16,7 @@ static int64_t cost_in(struct bench bench, const struct tw_key *keys, unsigned c
     return reading_of(CLOCK_THREAD_CPUTIME_ID) - began;
 }
 
-/* The least of a few runs, as the machine has other work. */
+/* The least of a few runs, because the machine has other work. */
 static int64_t cost_of(const struct tw_key *keys, unsigned count) {
     int64_t least = INT64_MAX;
     for (unsigned run = 0; run < 2; ++run) {
@@ -37,8 +37,8 @@ static int64_t cost_of_drawn_keys(void) {
     return cost_of(keys_of_costs, FEW);
 }
 
-/* Only caches may make a difference: a walk through the keys would cost 100 times as much among 100 times as
- * many. */
+/* Only caches may make a difference. A linear search would take 100 times as long among 100 times as many
+ * keys. */
 TEST(finding_a_key_takes_the_same_time_among_a_million) {
     enum { CACHES = 20 };
     const int64_t few = cost_of_drawn_keys();

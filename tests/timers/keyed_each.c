@@ -1,5 +1,6 @@
-/* tw_keyed_cancel_all: calls in `each`, and what else happens meanwhile. tw_keyed_each: the timers and keys
- * that it visits, and calls of the visitor. Drains and walks in and outside callbacks: fuzz/play.c. */
+/* tw_keyed_cancel_all: calls that `each` makes, and other threads meanwhile. tw_keyed_each: the timers and
+ * keys that it visits, and calls that the visitor makes. Drains and walks in and outside callbacks:
+ * fuzz/play.c. */
 #include "keyed_test.h"
 #include "support/counted_walk.h"
 
@@ -185,7 +186,7 @@ TEST(what_is_set_in_a_drain_stays_however_many_drains_have_followed) {
     }
 }
 
-/* --- a walk, by tw_keyed_each; see also handles_walk.c ---------------------------------------- */
+/* --- a walk, by tw_keyed_each; see also timers_walk.c ---------------------------------------- */
 
 static void set_all_sorts_of_keys(void) {
     char text[40];
@@ -193,7 +194,7 @@ static void set_all_sorts_of_keys(void) {
         assert_int_equal(set_in_ms(now.bench.keyed, key_of_any_sort(i, text), 10, &now.probes[i]), 0);
 }
 
-/* Returns the number of visits, or what ended the walk. */
+/* Returns the number of visits, or the result that ended the walk. */
 static int64_t walk(tw_visitor *visitor) {
     struct counted_walk walk = {.visitor = visitor, .arg = &now};
     return counted(tw_keyed_each(now.bench.keyed, count_and_visit, &walk), &walk);
@@ -242,14 +243,14 @@ static int remove_it(const struct tw_entry *entry, void *visit_arg) {
     return 0;
 }
 
-TEST(a_visitor_may_remove_its_key) {
+TEST(a_visitor_may_cancel_its_key) {
     set_all_sorts_of_keys();
     assert_int_equal(walk(remove_it), KEYS);
     assert_int_equal(tw_keyed_count(now.bench.keyed), 0);
     assert_visited_once(0, 1);
 }
 
-/* The new timers may be visited too; they have other arguments. */
+/* The walk may visit the new timers, too; they have other arguments. */
 static struct probe replacing;
 static int replace_it(const struct tw_entry *entry, void *visit_arg) {
     if (entry->arg == &replacing)
@@ -320,8 +321,8 @@ static int count_visit(UNUSED const struct tw_entry *entry, UNUSED void *drain_a
     return 0;
 }
 
-/* Oneshot: its callback was the last fire, and drain waits for it. Periodic: drain waits, and
- * calls each. */
+/* For a one-shot timer, whose last fire has begun, the drain only waits for the callback. For a periodic
+ * timer, the drain also calls `each`. */
 static void drains_while_a_callback_runs(bool on_worker, bool is_periodic) {
     struct tw_runtime *rt = started_runtime((struct tw_runtime_options){.driver = "sleep"});
     struct tw_set_options options = {.capacity = 0};
@@ -366,7 +367,7 @@ static void *let_leave_once_drained(void *arg) {
     return let_leave_soon(it->guest);
 }
 
-/* The last of three fires waits behind the first: it is prevented, so `each` is called. */
+/* The last of three fires waits behind the first. The drain prevents that fire, so it calls `each`. */
 TEST(drain_tells_of_a_last_fire_that_waits_for_a_worker) {
     struct bench bench = {virtual_runtime(), NULL};
     struct tw_set_options options = {.capacity = 0};
@@ -394,8 +395,8 @@ TEST(drain_tells_of_a_last_fire_that_waits_for_a_worker) {
     assert_int_equal(tw_runtime_free(bench.rt), 0);
 }
 
-/* Two threads drain while the runtime's thread fires. One of them gets each timer, or it has
- * fired. After both drains nothing fires. */
+/* Two threads drain while the runtime's thread fires. Each timer fires, or one of the two threads gets it.
+ * After both drains nothing fires. */
 static struct tw_keyed *shared;
 static struct probe shared_probes[KEYS];
 static atomic_uint shared_visits;

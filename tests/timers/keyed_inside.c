@@ -1,4 +1,4 @@
-/* keyed.h from inside, where fuzz/play.c does not go: what `drop` may do, and what other threads' calls
+/* keyed.h from inside, for what fuzz/play.c does not cover: what `drop` may do, and what other threads' calls
  * return while a callback is running. */
 #include "keyed_test.h"
 
@@ -30,7 +30,7 @@ static void set_events_key(const struct tw_event *event, void *arg) {
 
 FIXTURE(make, end);
 
-/* The bytes of the event's key are those of the timer that is replaced. */
+/* The event's key points to bytes in the timer that the call replaces. */
 TEST(inside_its_callback_a_timer_is_replaced_by_the_key_of_its_event) {
     const struct tw_task task = {.fn = set_events_key, .arg = &own, .drop = count_drop};
     const struct tw_when when = every_ms(1);
@@ -121,7 +121,7 @@ static void end_threads(struct threads *it) {
 
 FIXTURE(NULL, NULL);
 
-TEST(remove_and_replace_wait_for_no_callback) {
+TEST(cancel_and_replace_wait_for_no_callback) {
     for (int i = 0; i < 4; ++i) {
         struct threads it = threads_with_guest(i % 2 != 0, in_ms(0));
         struct guest *guest = guest_of(&it);
@@ -153,8 +153,8 @@ TEST(a_replaced_timers_callback_on_a_worker_goes_on_beside_the_new_ones) {
     assert_int_equal(guest->drops, 1);
 }
 
-/* Waits until the timer is being removed, when its key is free, and long enough for a call that does not wait
- * to have returned. */
+/* Lets the callback return when the timer's key is free, because a call is cancelling the timer, but so late
+ * that a call that did not wait would have returned. */
 static void *let_the_removed_leave(void *arg) {
     struct threads *it = arg;
     wait_for(tw_keyed_get(it->keyed, KEY, NULL) == -ENOENT);
@@ -164,7 +164,7 @@ static void *let_the_removed_leave(void *arg) {
     return NULL;
 }
 
-TEST(remove_wait_returns_when_the_callback_has_and_its_argument_is_dropped) {
+TEST(cancel_wait_returns_when_the_callback_has_and_its_argument_is_dropped) {
     for (int i = 0; i < 4; ++i) {
         const bool is_periodic = i / 2 == 1;
         struct threads it = threads_with_guest(i % 2 != 0, is_periodic ? every_ms(1) : in_ms(0));
@@ -180,7 +180,8 @@ TEST(remove_wait_returns_when_the_callback_has_and_its_argument_is_dropped) {
     }
 }
 
-/* The runtime's thread sleeps, most likely; the new timer's callback lets the former one's drop return. */
+/* Most likely the runtime's thread sleeps. The new timer's callback lets the drop of the replaced timer
+ * return. */
 static struct gate waiter;
 static void wait_for_the_new_one(UNUSED void *arg) { pass(&waiter); }
 static void let_it_leave(UNUSED const struct tw_event *event, UNUSED void *arg) {

@@ -1,4 +1,4 @@
-/* keyed.h: what makes a key. */
+/* keyed.h: the kinds of keys, and when two keys are equal. */
 #include "keyed_test.h"
 
 static char bytes[TW_KEY_MAX + 1];
@@ -32,8 +32,7 @@ TEST(strings_of_every_length_are_keys) {
     assert_all_differ(keys, COUNT_OF(keys));
 }
 
-/* Differences in the first, last and middle byte, for strings stored in the timer and longer
- * ones. */
+/* Differences in the first, last and middle byte, for strings that fit into the timer and for longer ones. */
 TEST(strings_differ_by_any_of_their_bytes) {
     static const size_t sizes[] = {1, 16, 17, TW_KEY_MAX};
     for (unsigned i = 0; i < COUNT_OF(sizes); ++i) {
@@ -77,7 +76,7 @@ TEST(equal_strings_are_one_key_wherever_they_lie) {
     for (size_t size = 0; size < sizeof text; ++size) {
         memset(text, 'x', size);
         assert_int_equal(set_in_ms(bench.keyed, tw_key_bytes(text, size), 1, &probe), 0);
-        memset(text, 'y', size); /* the table has copied it */
+        memset(text, 'y', size); /* the table has copied the text */
         memset(bytes, 'x', size);
         assert_int_equal(set_in_ms(bench.keyed, tw_key_bytes(bytes, size), 1, &probe), 0);
         assert_int_equal(tw_keyed_cancel(bench.keyed, tw_key_bytes(bytes, size)), 1);

@@ -31,7 +31,7 @@ static inline struct tw_when every_ms(int64_t ms) {
         .due_ns = ms * TW_MILLISECOND, .period_ns = ms * TW_MILLISECOND, .missed = TW_BURST};
 }
 
-/* Numbers, short strings, and strings long enough to be allocated. */
+/* A number, a short string, or a string so long that the table allocates memory for it. */
 static inline struct tw_key key_of_any_sort(unsigned i, char text[40]) {
     if (i % 3 == 0)
         return tw_key_number(i);
@@ -75,7 +75,7 @@ static inline void end_bench(struct bench bench) {
     assert_int_equal(tw_runtime_free(bench.rt), 0);
 }
 
-/* --- a callback on another thread that stays until told to return ---------------------------- */
+/* --- a callback on another thread that stays until the test lets it return ------------------- */
 
 struct guest {
     struct gate gate;

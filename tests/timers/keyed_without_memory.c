@@ -1,22 +1,22 @@
-/* Keyed timers when the system refuses each allocation in turn: nothing changes, nothing is lost, and the
- * next attempt works. */
+/* Keyed timers when the system refuses each allocation in turn: the call changes nothing, no memory or timer
+ * is lost, and the next attempt works. */
 #include "keyed_test.h"
 #include "support/faults.h"
 
 enum { KEYS = 1000 };
 
-/* Makes the call after the next `first` ones fail. */
+/* Lets `first` more calls work, and then makes one fail. */
 static void fail_after(int first) { inject(EVERY_CALL, USUAL_ERROR, first, 1); }
 
-/* Returns true if one has failed. Later calls work. */
+/* Returns true if a call has failed. From now on calls work. */
 static bool one_failed(void) {
     const bool has_failed = injected() != 0;
     inject_nothing();
     return has_failed;
 }
 
-/* Makes a table on a new runtime while one call fails. Returns false if no call has failed. What the table
- * has allocated for its timers stays with the runtime and is freed with that. */
+/* Makes a table on a new runtime while one call fails. Returns false if no call has failed. The memory for
+ * the table's timers stays with the runtime and is freed with the runtime. */
 static bool one_call_fails(int first, uint32_t capacity) {
     struct tw_keyed *const untouched = (struct tw_keyed *)(uintptr_t)16, *keyed = untouched;
     const struct holdings before = holdings_now();
@@ -44,7 +44,7 @@ TEST(a_new_table_fails_with_each_of_its_allocations) {
     }
 }
 
-/* Fails each allocation that setting the key makes, in turn, until all succeed. */
+/* Sets the key, and fails the first allocation, then the second, and so on, until all succeed. */
 static int fail_each_of_set(struct bench bench, unsigned i, struct probe *probe, bool exists) {
     char text[40];
     const struct tw_key key = key_of_any_sort(i, text);
@@ -89,7 +89,7 @@ static unsigned dropped;
 static void drop_number(UNUSED void *arg) { ++dropped; }
 static void ignore(UNUSED const struct tw_event *event, UNUSED void *arg) {}
 
-/* If the start fails after `copy`, what it made is dropped, and only then. */
+/* If the call fails after `copy`, it drops the copy; otherwise it drops nothing. */
 TEST(a_set_that_fails_has_dropped_what_was_copied_or_copied_nothing) {
     struct bench bench = new_bench((struct tw_set_options){.storage = sizeof(uint64_t)});
     uint64_t number = 1;

@@ -1,5 +1,5 @@
 /* Sets of handles by the hundred thousand. */
-#include "handles_test.h"
+#include "timers_test.h"
 
 #include "support/sanitized.h"
 

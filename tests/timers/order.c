@@ -2,13 +2,13 @@
  * in which they were armed or moved, across all sets of a runtime and its nodes. Random
  * operations through all levels of the wheel, compared with an oracle, and the cases that these rarely meet.
  */
-#include "handles_test.h"
+#include "timers_test.h"
 
 #include "fuzz/play.h"
 #include "support/environment.h"
 #include "support/sanitized.h"
 
-/* Fails in callbacks too, which must not be left by a jump. */
+/* Ends the program at once, because a failure in a callback must not jump out of the callback. */
 #define check(condition) \
     do { \
         if (!(condition)) { \
@@ -29,7 +29,7 @@ static struct played play_seed(uint64_t seed) {
     return play_timers(bytes, size);
 }
 
-/* Each life is played from bytes of its own. A failure tells its seed, and TW_SEED plays that life alone. */
+/* Each life has its own random bytes. A failure prints its seed, and TW_SEED plays that life alone. */
 TEST(p3_random_lives_are_as_the_oracle_says) {
     const uint64_t first = seed_of_run();
     const uint64_t lives = is_set("TW_SEED") ? 1 : SLOW ? 400 : 2000;
@@ -52,14 +52,14 @@ static unsigned places[5000], count;
 static void note_place(UNUSED const struct tw_event *event, void *arg) { places[count++] = *(unsigned *)arg; }
 static void note_node_place(UNUSED struct tw_node *node, void *arg) { places[count++] = *(unsigned *)arg; }
 
-/* Each number of a timer is its place. */
+/* Asserts that all timers fired, in the order of their numbers. */
 static void assert_fired_in_order(unsigned all) {
     assert_int_equal(count, all);
     for (unsigned i = 0; i < all; ++i)
         assert_int_equal(places[i], i);
 }
 
-/* Late entries of one slot are sorted when it opens: here thousands, moved in random order. */
+/* The wheel sorts late entries of a slot when the slot opens: here thousands, moved in random order. */
 TEST(p3_thousands_that_were_postponed_to_one_tick_fire_in_the_order_of_that) {
     static tw_handle ids[COUNT_OF(places)];
     static unsigned numbers[COUNT_OF(places)], position[COUNT_OF(places)];
@@ -91,7 +91,7 @@ TEST(p3_thousands_that_were_postponed_to_one_tick_fire_in_the_order_of_that) {
     tw_runtime_free(rt);
 }
 
-/* In runs of random lengths, and half of them moved from another tick. */
+/* Nodes and timers in runs of random lengths; half of them were moved from another tick. */
 TEST(p3_nodes_and_timers_of_one_tick_fire_in_the_order_of_arming) {
     static struct tw_node nodes[COUNT_OF(places)];
     static unsigned numbers[COUNT_OF(places)];
@@ -169,7 +169,7 @@ static void make_first_set(UNUSED struct tw_node *node, UNUSED void *arg) {
     check(tw_timer_after(sets[0], &id, 0, note_place, &started_inside) == 0);
 }
 
-/* Until then the wheel had nodes alone. */
+/* Before this set, the wheel had only nodes. */
 TEST(p2_a_timer_of_the_first_set_of_all_fires_in_its_turn_though_a_callback_has_made_the_set) {
     struct tw_node node;
     rt = virtual_runtime();
@@ -181,7 +181,7 @@ TEST(p2_a_timer_of_the_first_set_of_all_fires_in_its_turn_though_a_callback_has_
     tw_runtime_free(rt);
 }
 
-/* A node or a timer by handle arms another one, with a node pending and without. */
+/* A node or a timer by handle arms another node or timer, with a node pending and without. */
 static struct tw_node inner_node;
 static bool inner_is_node;
 static void arm_another(void) {

@@ -1,14 +1,15 @@
 /* P8 for timers that the library keeps: however much one call has to do, it releases the lock in between. The
- * library believes that a checker observes it, and so takes the lock by functions that this test wraps. */
-#include "handles_test.h"
+ * test makes the library believe that a race detector observes it. The library then takes the lock by
+ * functions that this test wraps. */
 #include "support/counted_walk.h"
+#include "timers_test.h"
 
 #include <tickwheel/observe.h>
 
 enum {
     TIMERS = 20000,
     STEPS = 64,   /* in one hold of the lock */
-    CELLS = 1024, /* that a walk over all timers looks at in one hold */
+    CELLS = 1024, /* cells that a walk looks at in one hold */
 };
 
 static unsigned locks;
@@ -25,8 +26,8 @@ void __wrap_tw_port_lock_observed(uint32_t *word) {
 
 enum { HUGE_PAGE = 2 << 20, CACHE_LINE = 64 };
 
-static size_t most_memory; /* of one allocation */
-static size_t all_memory;  /* with what its alignment takes */
+static size_t most_memory; /* the largest allocation */
+static size_t all_memory;  /* the sum of all, alignment included */
 static unsigned mappings;
 
 static void note_memory(size_t size, size_t gap) {
@@ -86,14 +87,14 @@ static void note_locks(UNUSED struct probe *timer) {
 
 FIXTURE(make, end);
 
-/* The timers come down a level then, and none is due. */
+/* At 290 ms the timers come down a level, and none is due. */
 TEST(p8_an_advance_releases_the_lock_while_it_moves_timers) {
     assert_ok(tw_runtime_leap(rt, 290 * MS));
     assert_in_range(locks, TIMERS / STEPS, TIMERS);
     assert_int_equal(its[0].fires, 0);
 }
 
-/* Each is moved twice before the first fires. */
+/* The wheel moves each timer twice before the first one fires. */
 TEST(p8_an_advance_releases_the_lock_while_it_sorts_timers) {
     locks_at_first_fire = 0;
     assert_ok(tw_runtime_advance(rt, 280 * MS));
@@ -106,7 +107,8 @@ TEST(p8_an_advance_releases_the_lock_while_it_sorts_timers) {
     assert_in_range(locks_at_first_fire, 2 * TIMERS / STEPS, TIMERS);
 }
 
-/* Twice for each timer: for its visit, and before the next one; and once for each stopped timer. */
+/* A walk and a drain release the lock twice for each timer, for the visit and before the next timer, and once
+ * for each cancelled timer. */
 TEST(p8_a_walk_and_a_drain_release_the_lock_after_each_timer) {
     for (unsigned i = 0; i < TIMERS / 2; ++i)
         assert_int_equal(tw_timer_cancel(set, its[i].id), 1);
@@ -135,7 +137,7 @@ static unsigned locks_to_make_a_set_of(unsigned blocks) {
     return locks;
 }
 
-/* The second set takes the memory of the first, and its first block with the set itself. */
+/* The second set takes over the memory of the first one; it gets the first block when it is made. */
 TEST(p8_a_set_takes_the_memory_of_another_a_few_blocks_at_a_time) {
     enum { BLOCKS = 200, AT_A_TIME = 64 };
     (void)locks_to_make_a_set_of(BLOCKS);
@@ -161,7 +163,7 @@ TEST(p2_a_start_clears_a_bounded_part_of_the_memory_of_a_set_that_grows) {
     } sets[] = {{0, 70 * CELLS}, {256, 20 * CELLS}, {4096, 5 * CELLS}};
     for (unsigned i = 0; i < COUNT_OF(sets); ++i) {
         grow(sets[i].storage, sets[i].timers);
-        /* twice as much for entries, which is not cleared */
+        /* and twice as much for entries, which the library does not clear */
         assert_in_range(most_memory, 1, 2 * HUGE_PAGE + CELLS * (sets[i].storage + RECORD) + REST);
     }
 }

@@ -1,7 +1,7 @@
-/* P11: a stale handle is refused, and so is one that never existed. The timer that now uses
- * the cell is unaffected. */
-#include "handles_test.h"
+/* P11: the library refuses a stale handle, and a handle that never existed. The timer that now uses the cell
+ * is unaffected. */
 #include "support/sanitized.h"
+#include "timers_test.h"
 
 #include <pthread.h>
 
@@ -88,7 +88,7 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Each time, tries the first handle, the last one and a random one. */
+/* After each reuse, tries the first handle, the last one and a random one. */
 TEST(p11_one_cell_is_reused_a_million_times) {
     static tw_handle ids[REUSES];
     uint64_t seed = 11;

@@ -1,6 +1,6 @@
-/* P11 when nearly all numbers of cells are taken, so that sets use again what others had. This test
- * has 1,024 blocks of cells and no more (few_cells.cpp); the first and the last are never used. */
-#include "handles_test.h"
+/* P11 when nearly all numbers of cells are taken, so that sets reuse the numbers of freed sets. In this test,
+ * there are only 1,024 blocks of cells (few_cells.cpp), and the library never uses the first and the last. */
+#include "timers_test.h"
 
 enum { BLOCKS = 1022, CELLS_OF_BLOCK = 1024 };
 
@@ -8,7 +8,7 @@ static unsigned fires;
 
 static void count(UNUSED const struct tw_event *event, UNUSED void *arg) { ++fires; }
 
-/* One timer needs a block of its own, and so does a capacity of one. */
+/* A set needs a block for its first timer, and so does a capacity of one. */
 static struct tw_timers *set_of(struct tw_runtime *rt, uint32_t capacity) {
     return new_set(rt, (struct tw_set_options){.capacity = capacity});
 }
@@ -37,7 +37,7 @@ static void assert_none_is_left(struct tw_runtime *rt, struct tw_timers *without
     assert_int_equal(tw_timers_count(without_cells), 0);
 }
 
-/* --- what later sets say of handles of sets that are gone --------------------------------------- */
+/* --- handles of freed sets, in later sets ------------------------------------------------------- */
 
 enum { LEFT = 7, ROUNDS = 30 };
 static tw_handle gone[ROUNDS * LEFT + LEFT / 2][2];
@@ -55,7 +55,7 @@ static void use_and_free(struct tw_timers *set, unsigned s) {
     assert_int_equal(tw_timers_free(set), 0);
 }
 
-/* A set of the same runtime has the memory of the one before. */
+/* Each set gets the memory of the previous set of the runtime. */
 TEST(p11_handles_of_sets_that_were_freed_are_refused_by_later_sets) {
     struct tw_runtime *others = owner_of_blocks(BLOCKS - LEFT), *rt = virtual_runtime();
     for (unsigned s = 0; s < COUNT_OF(gone); ++s)
@@ -101,7 +101,7 @@ TEST(p11_there_are_no_more_timers_than_can_be_told_apart) {
         sets[128] = set_of(rt, 1);
         assert_none_is_left(rt, without_cells);
         assert_refused(sets[128], ids[128], -ENOENT);
-        tw_runtime_free(rt); /* and its sets */
+        tw_runtime_free(rt); /* with its sets */
     }
     assert_int_equal(fires, 0);
 }
@@ -125,7 +125,7 @@ TEST(p11_a_set_does_not_grow_by_a_block_that_cannot_be_told_apart) {
     tw_runtime_free(rt);
 }
 
-/* A set that grows takes the blocks of one that was freed, and no further ones. */
+/* A growing set takes the blocks of a freed set, and no further ones. */
 TEST(p11_sets_that_come_and_go_use_the_same_blocks) {
     enum { OWN = 4 };
     struct tw_runtime *others = owner_of_blocks(BLOCKS - OWN), *rt = virtual_runtime();
@@ -139,7 +139,7 @@ TEST(p11_sets_that_come_and_go_use_the_same_blocks) {
     tw_runtime_free(others);
 }
 
-/* What was taken for a set that is not made is given back. */
+/* A refused tw_timers_new gives back the blocks that it has taken. */
 TEST(p11_sets_that_were_refused_take_nothing) {
     struct tw_runtime *others = owner_of_blocks(BLOCKS - 2), *rt = virtual_runtime();
     const struct tw_set_options too_large = {.capacity = 3 * CELLS_OF_BLOCK};

@@ -5,21 +5,22 @@
  * Claims
  *   - S1: the cell is freed when nothing can reach its record any more: it is on no wheel, none of its fires
  *     waits or is with a worker, no callback of it runs, and no visitor has it. So what a thread does with a
- *     record after it had released the lock, it does with the same record (P11).
+ *     record after it has released the lock, it does with the same record (P11).
  *   - S2: the argument is dropped once, when no callback runs and no visitor has it.
- *   - Stop answers 1 if and only if it prevents a fire (P6), and so does a cancel_all. Neither is followed by one.
- *     With a handle of the former record it does nothing to the record that now has the cell.
- *   - When a stop that waits, or a cancel_all, returns, what it found is over; unless it is called from inside.
- *   - No thread waits forever, and a record that nobody ends comes to its end as well.
+ *   - A stop or a cancel_all answers 1 if and only if it prevents a fire (P6). No fire follows either. A stop with a
+ *     handle of the former record does nothing to the record that now has the cell.
+ *   - When a stop that waits, or a cancel_all, returns, the fires, callbacks and visits that it found are over,
+ *     unless one of them made the call.
+ *   - No thread waits forever, and a record that no call ends comes to its end as well.
  *
  * The stage: one cell, and records with one deadline or with two: by a period, or by `next`. The other
  * content of the workers' queue is left to chance: it may be too full for a fire at any time, and its fires
  * may be discarded.
  *
  * Simplifications
- *   - While a thread has the lock, no other one does anything: all that is shared is guarded by it, but for
- *     the workers' queue, which is used once under each hold. One worker runs the fires of a set that is
- *     not concurrent.
+ *   - While a thread has the lock, no other one does anything: the lock guards all shared state except the
+ *     workers' queue, which a thread uses once in each hold. One worker runs the fires of a set that is not
+ *     concurrent.
  *   - An armed record is always due. A callback begins when this is decided, under the lock.
  *   - No keys, exceptions or forks; the runtime is not freed. */
 
@@ -39,7 +40,7 @@ bool locked;
 mtype state = FREE;
 byte generation, uses, begun, epoch, epoch_of_set;
 bool armed, has_drop;
-byte deadlines; /* that follow the one it is armed for */
+byte deadlines; /* after the one that the record is armed for */
 byte waiting, progress;
 #define is_cancelled (epoch != epoch_of_set)
 #define is_live (state == LIVE || state == LAST)
@@ -49,9 +50,9 @@ chan queue = [2] of { byte };
 
 /* Kept by an observer, of the record that has the cell. */
 byte to_come;          /* fires that have neither begun nor been rejected or discarded */
-byte in_use;           /* by how many callbacks and visitors */
+byte in_use;           /* the number of callbacks and visitors that use the record */
 byte drops;
-byte answer = NONE;    /* of the stop or cancel_all that ended it */
+byte answer = NONE;    /* of the stop or cancel_all that ended the record */
 bool fires_no_more;    /* a cancel_all has begun */
 
 inline lock() {
@@ -84,8 +85,8 @@ inline announce_progress() {
     fi
 }
 
-/* The kernel compares the word and falls asleep in one step. The last who wakes up sets the word to 0, which
- * makes no difference, and fewer states. */
+/* The kernel compares the word and falls asleep in one step. The last waiter to wake up sets the word to 0,
+ * which changes nothing and makes fewer states. */
 inline wait_for_progress() {
     d_step {
 #ifndef BREAK_LOOKS_AFTER_IT_HAS_RELEASED_THE_LOCK
@@ -186,8 +187,8 @@ inline withdraw_fires() {
     taken = 0
 }
 
-/* Ends with what the caller answers; the observer compares it. With `next`, a record that stays to be asked
- * has a fire to prevent. */
+/* The caller's answer, which the observer compares. With `next`, a record that will still be asked for a
+ * deadline has a fire to prevent. */
 inline judge_and_retire() {
     assert(mine == generation && answer == NONE);
 #ifdef BREAK_OVERLOOKS_FIRES_ON_THEIR_WAY
@@ -254,8 +255,8 @@ inline visit() {
     leave()
 }
 
-/* In cancel_all it serves forks alone: nothing else uses the record that cancel_all retires, except what the
- * call is made from. */
+/* In a cancel_all this matters only after a fork: no one else uses the record that a cancel_all retires, except the
+ * function that called the cancel_all. */
 inline hold() {
     uses++;                             /* src/timers/record_set.cpp: "    ++timer.uses;" */
 #ifndef BREAK_TAKES_A_VISIT_FOR_A_FIRE_TO_COME
@@ -370,7 +371,7 @@ inline after_fire() {
     finish_if_over()
 }
 
-/* With the lock: a fire begins, with those that it counts as overruns. */
+/* With the lock: a fire begins, and so do the fires that it counts as overruns. */
 inline begin() {
     assert(mine == generation && answer == NONE && !fires_no_more && drops == 0);
     to_come = to_come - 1 - overruns;

@@ -5,7 +5,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 
-static struct tw_work job;
+static struct tw_work item;
 
 static void nothing(UNUSED struct tw_node *node, UNUSED void *arg) {}
 
@@ -33,15 +33,15 @@ TEST(due_and_overruns_speak_of_the_fire_that_is_run) {
     rt = new_runtime(by_hand);
     pool = new_pool(rt, (struct tw_workers_options){.threads = 1});
     hold_a_worker(&held, &gate);
-    init_job(&job, pool, ask, &answers);
-    assert_ok(tw_runtime_every(rt, &job.node, 10 * TW_MILLISECOND, TW_COALESCE));
+    init_item(&item, pool, ask, &answers);
+    assert_ok(tw_runtime_every(rt, &item.node, 10 * TW_MILLISECOND, TW_COALESCE));
     assert_ok(tw_runtime_leap(rt, 35 * TW_MILLISECOND));
     atomic_store(&gate.open, true);
     wait_for(atomic_load(&answers.given));
     assert_int_equal(answers.due, 10 * TW_MILLISECOND);
     assert_int_equal(answers.overruns, 2);
     assert_ptr_equal(answers.arg, &answers);
-    assert_ptr_equal(answers.node, &job.node);
+    assert_ptr_equal(answers.node, &item.node);
     assert_int_equal(tw_runtime_due(rt), TW_NO_DEADLINE);
     assert_int_equal(tw_runtime_overruns(rt), 0);
     assert_ok(tw_runtime_free(rt));
@@ -52,8 +52,8 @@ TEST(due_on_the_wall_clock_is_a_reading_of_it) {
     rt = new_runtime((struct tw_runtime_options){.driver = "manual", .clock = TW_CLOCK_WALL});
     pool = new_pool(rt, (struct tw_workers_options){.threads = 1});
     assert_ok(tw_runtime_set_wall(rt, 1000 * TW_SECOND));
-    init_job(&job, pool, ask, &answers);
-    assert_ok(tw_runtime_at(rt, &job.node, 1001 * TW_SECOND));
+    init_item(&item, pool, ask, &answers);
+    assert_ok(tw_runtime_at(rt, &item.node, 1001 * TW_SECOND));
     assert_ok(tw_runtime_advance(rt, 2 * TW_SECOND));
     assert_ok(tw_workers_wait(pool));
     assert_int_equal(answers.due, 1001 * TW_SECOND);
@@ -73,7 +73,7 @@ static void look(UNUSED struct tw_node *node, void *arg) {
     struct seen *const seen = arg;
     sigset_t mask;
     pthread_sigmask(SIG_SETMASK, NULL, &mask);
-    /* not SIGRTMAX and the one before it, which qemu-user lacks */
+    /* not SIGRTMAX and SIGRTMAX - 1, which qemu-user lacks */
     seen->all_blocked = sigismember(&mask, SIGTERM) == 1 && sigismember(&mask, SIGPROF) == 1 &&
                         sigismember(&mask, SIGRTMAX - 2) == 1;
     pthread_getname_np(pthread_self(), seen->name, sizeof seen->name);
@@ -84,8 +84,8 @@ static void look(UNUSED struct tw_node *node, void *arg) {
 static void look_at_a_worker(const char *name, struct seen *seen) {
     rt = new_runtime(by_hand);
     pool = new_pool(rt, (struct tw_workers_options){.threads = 1, .thread_name = name});
-    init_job(&job, pool, look, seen);
-    fire(&job);
+    init_item(&item, pool, look, seen);
+    fire(&item);
     wait_for(atomic_load(&seen->done));
     assert_ok(tw_runtime_free(rt));
 }
@@ -131,10 +131,10 @@ TEST(bad_input_is_refused) {
     assert_int_equal(tw_workers_stats(pool, NULL), -EINVAL);
     assert_string_equal(tw_explain(-EINVAL), "stats is null");
     assert_int_equal(tw_work_init(NULL, pool, nothing, NULL, 0), -EINVAL);
-    assert_int_equal(tw_work_init(&job, NULL, nothing, NULL, 0), -EINVAL);
-    assert_int_equal(tw_work_init(&job, pool, NULL, NULL, 0), -EINVAL);
-    assert_int_equal(tw_work_init(&job, pool, nothing, NULL, 2), -EINVAL);
-    assert_int_equal(tw_work_init(&job, pool, nothing, NULL, TW_CONCURRENT), 0);
+    assert_int_equal(tw_work_init(&item, NULL, nothing, NULL, 0), -EINVAL);
+    assert_int_equal(tw_work_init(&item, pool, NULL, NULL, 0), -EINVAL);
+    assert_int_equal(tw_work_init(&item, pool, nothing, NULL, 2), -EINVAL);
+    assert_int_equal(tw_work_init(&item, pool, nothing, NULL, TW_CONCURRENT), 0);
     assert_ok(tw_runtime_free(rt));
 }
 
@@ -142,9 +142,9 @@ TEST(the_largest_pool_is_made_and_works) {
     shut(&gate);
     rt = new_runtime(by_hand);
     pool = new_pool(rt, (struct tw_workers_options){.threads = TW_WORKERS_MAX, .queue = UINT32_C(1) << 24});
-    assert_ok(tw_work_init(&job, pool, wait_in_gate, &gate, TW_CONCURRENT));
+    assert_ok(tw_work_init(&item, pool, wait_in_gate, &gate, TW_CONCURRENT));
     for (int i = 0; i < TW_WORKERS_MAX; ++i)
-        fire(&job);
+        fire(&item);
     wait_for(atomic_load(&gate.inside) == TW_WORKERS_MAX);
     atomic_store(&gate.open, true);
     assert_ok(tw_runtime_free(rt));
@@ -152,9 +152,9 @@ TEST(the_largest_pool_is_made_and_works) {
 
 static atomic_int made;
 
-/* Callbacks may make pools and jobs. */
-static void make_more(UNUSED struct tw_node *node, void *job_of_it) {
-    struct tw_work *const another = job_of_it;
+/* Callbacks may make pools and work items. */
+static void make_more(UNUSED struct tw_node *node, void *own_item) {
+    struct tw_work *const another = own_item;
     struct tw_workers *more = NULL;
     atomic_store(&made, tw_workers_new(&more, rt, NULL) == 0 && tw_workers_free(more) == -EBUSY &&
                             tw_work_init(another, more, nothing, NULL, 0) == 0 &&
@@ -171,9 +171,9 @@ TEST(a_pool_may_be_made_in_a_callback) {
     assert_ok(tw_runtime_advance(rt, 0));
     assert_int_equal(made, 1);
     pool = new_pool(rt, (struct tw_workers_options){0});
-    init_job(&job, pool, make_more, &others[1]);
+    init_item(&item, pool, make_more, &others[1]);
     atomic_store(&made, 0);
-    fire(&job);
+    fire(&item);
     assert_ok(tw_workers_wait(pool));
     assert_int_equal(made, 1);
     assert_ok(tw_runtime_free(rt));

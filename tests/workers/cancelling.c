@@ -1,9 +1,9 @@
-/* Cancelling a job prevents its waiting fires and waits for its run; then the job belongs to
- * its owner again. */
+/* Cancelling a work item prevents its waiting fires and waits for its run; then the owner may do anything
+ * with it. */
 #include "support/child.h"
 #include "workers_test.h"
 
-static struct tw_work held, job;
+static struct tw_work held, item;
 
 static void begin(unsigned threads) {
     shut(&gate);
@@ -25,43 +25,43 @@ TEST(cancelling_prevents_what_waits_and_says_so) {
     for (unsigned i = 0; i < COUNT_OF(ways); ++i) {
         begin(1);
         hold_a_worker(&held, &gate);
-        init_job(&job, pool, count, NULL);
-        assert_int_equal(ways[i](rt, &job.node), 0);
-        assert_ok(tw_work_init(&job, pool, count, NULL, i == 1 ? TW_CONCURRENT : 0));
-        fire(&job);
-        fire(&job);
+        init_item(&item, pool, count, NULL);
+        assert_int_equal(ways[i](rt, &item.node), 0);
+        assert_ok(tw_work_init(&item, pool, count, NULL, i == 1 ? TW_CONCURRENT : 0));
+        fire(&item);
+        fire(&item);
         assert_int_equal(stats_of(pool).waiting, 2);
-        assert_int_equal(ways[i](rt, &job.node), 1);
+        assert_int_equal(ways[i](rt, &item.node), 1);
         assert_int_equal(stats_of(pool).waiting, 0);
-        assert_int_equal(ways[i](rt, &job.node), 0);
+        assert_int_equal(ways[i](rt, &item.node), 0);
         end();
         assert_int_equal(runs, 0);
     }
 }
 
-/* The job is pending on its runtime, and a fire of it waits in that runtime's pool. */
-TEST(a_job_is_cancelled_by_its_own_runtime_alone) {
+/* The work item is pending on its runtime, and a fire of it waits in that runtime's pool. */
+TEST(a_work_item_is_cancelled_by_its_own_runtime_alone) {
     struct tw_runtime *other = new_runtime(by_hand);
     new_pool(other, (struct tw_workers_options){.threads = 1});
     begin(1);
     hold_a_worker(&held, &gate);
-    init_job(&job, pool, count, NULL);
-    fire(&job);
-    assert_ok(tw_runtime_after(rt, &job.node, TW_SECOND));
-    assert_int_equal(tw_runtime_cancel(other, &job.node), -EBUSY);
+    init_item(&item, pool, count, NULL);
+    fire(&item);
+    assert_ok(tw_runtime_after(rt, &item.node, TW_SECOND));
+    assert_int_equal(tw_runtime_cancel(other, &item.node), -EBUSY);
     assert_int_equal(stats_of(pool).waiting, 1);
-    assert_int_equal(tw_runtime_cancel(rt, &job.node), 1);
+    assert_int_equal(tw_runtime_cancel(rt, &item.node), 1);
     end();
     assert_int_equal(runs, 0);
     tw_runtime_free(other);
 }
 
-TEST(cancelling_prevents_what_waits_for_a_run_of_the_same_job) {
+TEST(cancelling_prevents_what_waits_for_a_run_of_the_same_work_item) {
     begin(2);
     hold_a_worker(&held, &gate);
     fire(&held);
     assert_int_equal(tw_runtime_cancel(rt, &held.node), 1);
-    assert_int_equal(tw_runtime_cancel(rt, &held.node), 0); /* it is running */
+    assert_int_equal(tw_runtime_cancel(rt, &held.node), 0); /* nothing to prevent: `held` is running */
     end();
     assert_int_equal(gate.passed, 1);
 }
@@ -92,7 +92,7 @@ static void assert_waits_for_run(int (*way)(struct tw_runtime *, struct tw_node 
     end();
 }
 
-TEST(cancel_wait_and_shutdown_wait_for_the_run) {
+TEST(cancel_wait_and_retire_wait_for_the_run) {
     assert_waits_for_run(tw_runtime_cancel_wait);
     assert_waits_for_run(tw_runtime_retire);
 }
@@ -108,13 +108,13 @@ TEST(cancel_wait_does_not_wait_for_the_next_run) {
     begin(1);
     shut(&gates[0]);
     shut(&gates[1]);
-    init_job(&job, pool, wait_in_next_gate, NULL);
-    fire(&job);
+    init_item(&item, pool, wait_in_next_gate, NULL);
+    fire(&item);
     wait_for(atomic_load(&gates[0].inside) == 1);
     way_to_wait = tw_runtime_cancel_wait;
-    pthread_create(&thread, NULL, cancel_in_thread, &job.node);
+    pthread_create(&thread, NULL, cancel_in_thread, &item.node);
     wait_until_others_sleep();
-    fire(&job);
+    fire(&item);
     atomic_store(&gates[0].open, true);
     wait_for(atomic_load(&gates[1].inside) == 1);
     pthread_join(thread, NULL);
@@ -123,20 +123,21 @@ TEST(cancel_wait_does_not_wait_for_the_next_run) {
     assert_int_equal(runs, 2);
 }
 
-TEST(a_job_that_was_shut_down_fires_no_more) {
+TEST(a_retired_work_item_fires_no_more) {
     begin(1);
-    init_job(&job, pool, count, NULL);
-    assert_int_equal(tw_runtime_retire(rt, &job.node), 0);
-    assert_int_equal(tw_runtime_after(rt, &job.node, 0), -EPERM);
-    init_job(&job, pool, count, NULL);
-    fire(&job);
+    init_item(&item, pool, count, NULL);
+    assert_int_equal(tw_runtime_retire(rt, &item.node), 0);
+    assert_int_equal(tw_runtime_after(rt, &item.node, 0), -EPERM);
+    init_item(&item, pool, count, NULL);
+    fire(&item);
     end();
     assert_int_equal(runs, 1);
 }
 
 /* --- from inside ---------------------------------------------------------------------- */
 
-/* Pending and waiting at the call: two fires are prevented, and it waits for none. */
+/* At the call, the work item is pending and a fire of it waits. The call prevents both fires, and does not
+ * wait. */
 static void cancel_oneself(struct tw_node *node, void *arg) {
     pass(arg);
     if (tw_runtime_cancel_wait(rt, node) != 1 || tw_runtime_retire(rt, node) != 0)
@@ -144,14 +145,14 @@ static void cancel_oneself(struct tw_node *node, void *arg) {
     atomic_fetch_add(&runs, 1);
 }
 
-TEST(inside_its_own_run_a_job_does_not_wait_for_itself) {
+TEST(inside_its_own_run_a_work_item_does_not_wait_for_itself) {
     for (unsigned flags = 0; flags <= TW_CONCURRENT; ++flags) {
         begin(1);
-        assert_ok(tw_work_init(&job, pool, cancel_oneself, &gate, flags));
-        fire(&job);
+        assert_ok(tw_work_init(&item, pool, cancel_oneself, &gate, flags));
+        fire(&item);
         wait_for(atomic_load(&gate.inside) == 1);
-        fire(&job);
-        assert_ok(tw_runtime_after(rt, &job.node, TW_SECOND));
+        fire(&item);
+        assert_ok(tw_runtime_after(rt, &item.node, TW_SECOND));
         end();
         assert_int_equal(runs, 1);
         assert_int_equal(tw_runtime_free(NULL), 0);
@@ -160,7 +161,7 @@ TEST(inside_its_own_run_a_job_does_not_wait_for_itself) {
 
 /* Allocated on the heap, so that sanitizers find late accesses. */
 struct ephemeral {
-    struct tw_work job;
+    struct tw_work item;
     atomic_int *freed;
 };
 
@@ -172,7 +173,7 @@ static void free_oneself(struct tw_node *node, void *arg) {
     free(it);
 }
 
-TEST(a_job_may_be_freed_in_its_own_callback) {
+TEST(a_work_item_may_be_freed_in_its_own_callback) {
     enum { MANY = 3000 };
     atomic_int freed = 0;
     rt = started_runtime((struct tw_runtime_options){.tick_ns = 50000});
@@ -180,18 +181,18 @@ TEST(a_job_may_be_freed_in_its_own_callback) {
     for (int i = 0; i < MANY; ++i) {
         struct ephemeral *const it = malloc(sizeof *it);
         it->freed = &freed;
-        assert_ok(tw_work_init(&it->job, pool, free_oneself, it, i % 5 == 0 ? TW_CONCURRENT : 0));
+        assert_ok(tw_work_init(&it->item, pool, free_oneself, it, i % 5 == 0 ? TW_CONCURRENT : 0));
         if (i % 5 != 0) /* the next fire is due while the first runs */
-            assert_ok(tw_runtime_every(rt, &it->job.node, 50000, TW_BURST));
+            assert_ok(tw_runtime_every(rt, &it->item.node, 50000, TW_BURST));
         else
-            assert_ok(tw_runtime_after(rt, &it->job.node, 0));
+            assert_ok(tw_runtime_after(rt, &it->item.node, 0));
     }
     wait_for(atomic_load(&freed) == MANY);
     assert_ok(tw_workers_wait(pool));
     assert_ok(tw_runtime_free(rt));
 }
 
-/* --- the owner frees it ------------------------------------------------------------------ */
+/* --- the owner frees the work item ------------------------------------------------------- */
 
 static void touch(UNUSED struct tw_node *node, void *arg) {
     for (int i = 0; i < 50; ++i)
@@ -199,7 +200,7 @@ static void touch(UNUSED struct tw_node *node, void *arg) {
 }
 
 struct owned {
-    struct tw_work job;
+    struct tw_work item;
     atomic_int touched;
 };
 
@@ -208,14 +209,14 @@ static void *make_and_free(void *seed) {
     for (int i = 0; i < 1500; ++i) {
         struct owned *const it = malloc(sizeof *it);
         atomic_init(&it->touched, 0);
-        tw_work_init(&it->job, pool, touch, &it->touched, (unsigned)random_below(&random, 2));
-        tw_runtime_every(rt, &it->job.node, 50000, TW_BURST);
+        tw_work_init(&it->item, pool, touch, &it->touched, (unsigned)random_below(&random, 2));
+        tw_runtime_every(rt, &it->item.node, 50000, TW_BURST);
         for (uint64_t pause = random_below(&random, 3); pause > 0; --pause)
             nanosleep(&(struct timespec){.tv_nsec = 60000}, NULL);
         if (random_below(&random, 2) == 0)
-            tw_runtime_retire(rt, &it->job.node);
+            tw_runtime_retire(rt, &it->item.node);
         else
-            tw_runtime_cancel_wait(rt, &it->job.node);
+            tw_runtime_cancel_wait(rt, &it->item.node);
         if (atomic_load(&it->touched) % 50 != 0)
             atomic_fetch_add(&faults, 1);
         memset(it, 0xa5, sizeof *it);
@@ -224,7 +225,7 @@ static void *make_and_free(void *seed) {
     return NULL;
 }
 
-TEST(a_job_may_be_freed_once_cancel_wait_or_shutdown_has_returned) {
+TEST(a_work_item_may_be_freed_once_cancel_wait_or_retire_has_returned) {
     const enum tw_when_full ways[] = {TW_FULL_INLINE, TW_FULL_REJECT, TW_FULL_BLOCK};
     for (unsigned w = 0; w < COUNT_OF(ways); ++w) {
         pthread_t threads[3];
@@ -242,28 +243,28 @@ TEST(a_job_may_be_freed_once_cancel_wait_or_shutdown_has_returned) {
     }
 }
 
-/* A callback frees its job and makes another one, often at the same address. */
+/* A callback frees its work item and makes another one, often at the same address. */
 static struct owned *replaced;
 
 static void replace_oneself(UNUSED struct tw_node *node, UNUSED void *arg) {
     struct owned *const it = replaced;
     memset(it, 0, sizeof *it);
-    if (tw_work_init(&it->job, pool, wait_in_gate, &gate, 0) != 0 ||
-        tw_runtime_after(rt, &it->job.node, 0) != 0)
+    if (tw_work_init(&it->item, pool, wait_in_gate, &gate, 0) != 0 ||
+        tw_runtime_after(rt, &it->item.node, 0) != 0)
         atomic_fetch_add(&faults, 1);
     wait_for(atomic_load(&gate.inside) == 1);
     atomic_store(&runs, 1);
-    tw_runtime_cancel_wait(rt, &it->job.node);
+    tw_runtime_cancel_wait(rt, &it->item.node);
     if (atomic_load(&gate.passed) != 1)
         atomic_fetch_add(&faults, 1);
 }
 
-TEST(a_new_job_in_the_memory_of_one_that_runs_is_another) {
+TEST(a_new_work_item_in_the_memory_of_one_that_runs_is_another) {
     struct owned memory;
     begin(2);
     replaced = &memory;
-    init_job(&memory.job, pool, replace_oneself, NULL);
-    fire(&memory.job);
+    init_item(&memory.item, pool, replace_oneself, NULL);
+    fire(&memory.item);
     wait_for(tw_runtime_advance(rt, 0) == 0 && atomic_load(&runs) == 1);
     for (int i = 0; i < 20; ++i)
         doze();

@@ -1,12 +1,13 @@
-/* tw_runtime_cancel_all takes back the jobs whose fires wait for a worker. Of nodes: runtime/clear.c. */
+/* tw_runtime_cancel_all takes back the work items whose fires wait for a worker. Clears of nodes:
+ * runtime/clear.c. */
 #include "workers_test.h"
 
 #include <tickwheel/timers.h>
 
-enum { JOBS = 50 };
+enum { ITEMS = 50 };
 
-static struct tw_work held, jobs[JOBS];
-static struct tw_node *told[JOBS + 3];
+static struct tw_work held, items[ITEMS];
+static struct tw_node *told[ITEMS + 3];
 static unsigned times_told;
 
 static void count_fire(UNUSED const struct tw_event *event, UNUSED void *arg) { atomic_fetch_add(&runs, 1); }
@@ -44,7 +45,7 @@ static void *advance(UNUSED void *arg) {
     return NULL;
 }
 
-TEST(a_clear_takes_back_the_jobs_of_all_pools_and_leaves_handles_alone) {
+TEST(a_clear_takes_back_the_work_items_of_all_pools_and_leaves_handles_alone) {
     struct tw_work of_second, often;
     begin(0);
     struct tw_workers *const first = pool, *const second =
@@ -53,43 +54,43 @@ TEST(a_clear_takes_back_the_jobs_of_all_pools_and_leaves_handles_alone) {
     pool = second;
     hold_a_worker(&of_second, &gate);
     pool = first;
-    fire(&held); /* its own run keeps it waiting for a worker */
+    fire(&held); /* the work item's own run keeps this fire waiting */
     fire(&of_second);
-    init_job(&often, pool, count, NULL);
+    init_item(&often, pool, count, NULL);
     assert_ok(tw_runtime_every(rt, &often.node, TW_MILLISECOND, TW_BURST));
-    for (unsigned i = 0; i < JOBS; ++i) {
+    for (unsigned i = 0; i < ITEMS; ++i) {
         tw_handle id;
-        assert_ok(tw_work_init(&jobs[i], pool, count, NULL, i % 2 == 0 ? TW_CONCURRENT : 0));
-        assert_ok(tw_runtime_after(rt, &jobs[i].node, 0));
+        assert_ok(tw_work_init(&items[i], pool, count, NULL, i % 2 == 0 ? TW_CONCURRENT : 0));
+        assert_ok(tw_runtime_after(rt, &items[i].node, 0));
         assert_ok(tw_timer_after(set, &id, 0, count_fire, NULL));
     }
     assert_ok(tw_runtime_advance(rt, 3 * TW_MILLISECOND));
     assert_ok(tw_runtime_cancel_all(rt, note, NULL));
-    assert_int_equal(times_told, JOBS + 3); /* `often` once, although it waits and is pending */
-    for (unsigned i = 0; i < JOBS; ++i)
-        assert_int_equal(tw_runtime_cancel(rt, &jobs[i].node), 0);
+    assert_int_equal(times_told, ITEMS + 3); /* `often` once, although a fire of it waits and it is pending */
+    for (unsigned i = 0; i < ITEMS; ++i)
+        assert_int_equal(tw_runtime_cancel(rt, &items[i].node), 0);
     atomic_store(&gate.open, true);
     assert_ok(tw_workers_wait(second));
-    end(JOBS);
+    end(ITEMS);
     assert_int_equal(gate.passed, 2);
 }
 
 static void note_and_fire_next(struct tw_node *node, void *arg) {
     pthread_t thread;
     note(node, arg);
-    assert_ok(tw_runtime_after(rt, &jobs[1].node, 0));
+    assert_ok(tw_runtime_after(rt, &items[1].node, 0));
     pthread_create(&thread, NULL, advance, NULL);
     pthread_join(thread, NULL);
 }
 
-TEST(a_job_that_fires_during_the_clear_is_not_taken_back) {
+TEST(a_work_item_that_fires_during_the_clear_is_not_taken_back) {
     begin(0);
-    init_job(&jobs[0], pool, count, NULL);
-    init_job(&jobs[1], pool, count, NULL);
-    fire(&jobs[0]);
+    init_item(&items[0], pool, count, NULL);
+    init_item(&items[1], pool, count, NULL);
+    fire(&items[0]);
     assert_ok(tw_runtime_cancel_all(rt, note_and_fire_next, NULL));
     assert_int_equal(times_told, 1);
-    assert_ptr_equal(told[0], &jobs[0].node);
+    assert_ptr_equal(told[0], &items[0].node);
     end(1);
 }
 
@@ -99,13 +100,13 @@ static void clear(UNUSED struct tw_node *node, UNUSED void *arg) {
     atomic_fetch_add(&runs, 1);
 }
 
-TEST(an_inline_run_may_clear_the_next_fire_of_its_own_job) {
+TEST(an_inline_run_may_clear_the_next_fire_of_its_own_work_item) {
     begin(1);
-    init_job(&jobs[0], pool, clear, NULL);
-    fire(&jobs[0]);
-    fire(&jobs[0]);
+    init_item(&items[0], pool, clear, NULL);
+    fire(&items[0]);
+    fire(&items[0]);
     assert_int_equal(times_told, 1);
-    assert_ptr_equal(told[0], &jobs[0].node);
+    assert_ptr_equal(told[0], &items[0].node);
     end(1);
     assert_int_equal(faults, 0);
 }
@@ -122,7 +123,7 @@ static void note_and_end_inline_run(struct tw_node *node, void *arg) {
     wait_for(stats_of(pool).running == 1);
 }
 
-TEST(a_clear_finds_jobs_whose_places_in_the_queue_change_meanwhile) {
+TEST(a_clear_finds_work_items_whose_places_in_the_queue_change_meanwhile) {
     pthread_t thread;
     tw_handle id;
     const struct tw_task task = {.fn = pass_inline};
@@ -131,21 +132,21 @@ TEST(a_clear_finds_jobs_whose_places_in_the_queue_change_meanwhile) {
     begin(4);
     shut(&of_inline);
     struct tw_timers *const set = new_set();
-    init_job(&jobs[0], pool, count, NULL);
-    init_job(&jobs[1], pool, count, NULL);
+    init_item(&items[0], pool, count, NULL);
+    init_item(&items[1], pool, count, NULL);
     assert_ok(tw_timer_start(set, &id, &twice, &task));
     assert_ok(tw_runtime_advance(rt, 2 * TW_MILLISECOND));
-    fire(&jobs[0]);
+    fire(&items[0]);
     assert_ok(tw_timer_after(set, &id, 0, count_fire, NULL));
     assert_ok(tw_runtime_advance(rt, 0));
-    assert_ok(tw_runtime_after(rt, &jobs[1].node, 0));
+    assert_ok(tw_runtime_after(rt, &items[1].node, 0));
     pthread_create(&thread, NULL, advance, NULL); /* one fire too many: runs the oldest inline */
     wait_for(of_inline.inside == 1);
     assert_ok(tw_runtime_cancel_all(rt, note_and_end_inline_run, NULL));
     pthread_join(thread, NULL);
     assert_int_equal(times_told, 2);
-    assert_ptr_equal(told[0], &jobs[1].node);
-    assert_ptr_equal(told[1], &jobs[0].node);
+    assert_ptr_equal(told[0], &items[1].node);
+    assert_ptr_equal(told[1], &items[0].node);
     end(1);
     assert_int_equal(of_inline.passed, 2);
 }

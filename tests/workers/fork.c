@@ -3,9 +3,9 @@
 #include "support/child.h"
 #include "workers_test.h"
 
-static struct tw_work held, jobs[10];
+static struct tw_work held, items[10];
 
-/* A worker runs `held`; another fire of it waits, and so do fires of all the other jobs. */
+/* A worker runs `held`; another fire of it waits, and so do fires of all the other work items. */
 static void begin(void) {
     shut(&gate);
     atomic_store(&runs, 0);
@@ -13,9 +13,9 @@ static void begin(void) {
     pool = new_pool(rt, (struct tw_workers_options){.threads = 1});
     hold_a_worker(&held, &gate);
     fire(&held);
-    for (unsigned i = 0; i < COUNT_OF(jobs); ++i) {
-        assert_ok(tw_work_init(&jobs[i], pool, count, NULL, i % 2));
-        fire(&jobs[i]);
+    for (unsigned i = 0; i < COUNT_OF(items); ++i) {
+        assert_ok(tw_work_init(&items[i], pool, count, NULL, i % 2));
+        fire(&items[i]);
     }
     wait_until_others_sleep();
 }
@@ -23,7 +23,7 @@ static void begin(void) {
 static void end(void) {
     atomic_store(&gate.open, true);
     assert_ok(tw_workers_wait(pool));
-    assert_int_equal(runs, COUNT_OF(jobs));
+    assert_int_equal(runs, COUNT_OF(items));
     assert_int_equal(gate.passed, 2);
     assert_ok(tw_runtime_free(rt));
 }
@@ -31,27 +31,27 @@ static void end(void) {
 static void everything_is_refused(void) {
     struct tw_worker_stats stats;
     struct tw_workers *more;
-    struct tw_work job;
+    struct tw_work item;
     expect(tw_workers_new(&more, rt, NULL) == -ECHILD);
     expect(tw_workers_free(pool) == -ECHILD);
     expect(tw_workers_wait(pool) == -ECHILD);
     expect(tw_workers_stats(pool, &stats) == -ECHILD);
-    expect(tw_work_init(&job, pool, count, NULL, 0) == -ECHILD);
-    expect(tw_runtime_cancel(rt, &jobs[0].node) == -ECHILD);
+    expect(tw_work_init(&item, pool, count, NULL, 0) == -ECHILD);
+    expect(tw_runtime_cancel(rt, &items[0].node) == -ECHILD);
 }
 
-/* The jobs can be used without initialising them again. */
+/* The work items can be used without initialising them again. */
 static void pool_works_again(void) {
     struct tw_worker_stats stats;
     expect(tw_runtime_after_fork(rt) == 0);
     expect(tw_workers_stats(pool, &stats) == 0 && stats.waiting == 0 && stats.running == 0);
-    for (unsigned i = 0; i < COUNT_OF(jobs); ++i)
-        expect(tw_runtime_cancel_wait(rt, &jobs[i].node) == 0);
+    for (unsigned i = 0; i < COUNT_OF(items); ++i)
+        expect(tw_runtime_cancel_wait(rt, &items[i].node) == 0);
     expect(tw_runtime_retire(rt, &held.node) == 0);
-    for (unsigned i = 0; i < 2 * COUNT_OF(jobs); ++i)
-        expect(tw_runtime_after(rt, &jobs[i / 2].node, 0) == 0 && tw_runtime_advance(rt, 0) == 0);
+    for (unsigned i = 0; i < 2 * COUNT_OF(items); ++i)
+        expect(tw_runtime_after(rt, &items[i / 2].node, 0) == 0 && tw_runtime_advance(rt, 0) == 0);
     expect(tw_workers_wait(pool) == 0);
-    expect(runs == 2 * COUNT_OF(jobs));
+    expect(runs == 2 * COUNT_OF(items));
     expect(tw_workers_free(pool) == 0);
 }
 
@@ -95,8 +95,8 @@ static void fork_in_run(UNUSED struct tw_node *node, void *arg) {
     atomic_fetch_add(&runs, 1);
 }
 
-/* In place of a worker: the only one is held. A job that would not end waits behind it, and must not run in
- * the child. On a worker: free_or_fork_anywhere.c. */
+/* Forks in an inline run, because the only worker is held. A work item that would not end waits behind, and
+ * must not run in the child. Forks on a worker: free_or_fork_anywhere.c. */
 static void fork_in_place(int does) {
     struct tw_work forks;
     shut(&gate);
@@ -104,14 +104,14 @@ static void fork_in_place(int does) {
     atomic_store(&status_of_child, -1);
     rt = new_runtime((struct tw_runtime_options){0});
     pool = new_pool(rt, (struct tw_workers_options){.threads = 1, .queue = 1});
-    init_job(&forks, pool, fork_in_run, &does);
-    init_job(&jobs[0], pool, wait_in_gate, &gate);
-    init_job(&held, pool, wait_in_gate, &gate);
+    init_item(&forks, pool, fork_in_run, &does);
+    init_item(&items[0], pool, wait_in_gate, &gate);
+    init_item(&held, pool, wait_in_gate, &gate);
     assert_ok(tw_runtime_start(rt));
     assert_ok(tw_runtime_after(rt, &held.node, 0));
     wait_for(atomic_load(&gate.inside) == 1);
     assert_ok(tw_runtime_after(rt, &forks.node, 0));
-    assert_ok(tw_runtime_after(rt, &jobs[0].node, 0));
+    assert_ok(tw_runtime_after(rt, &items[0].node, 0));
     wait_for(atomic_load(&runs) == 1);
     assert_int_equal(status_of_child, 0);
     wait_for(stats_of(pool).inlined == 1);
@@ -140,18 +140,18 @@ TEST(p13_a_run_in_place_may_fork_and_the_child_may_use_the_pool) {
     rt = new_runtime(by_hand);
     pool = new_pool(rt, (struct tw_workers_options){.threads = 1, .queue = 1});
     hold_a_worker(&held, &gate);
-    init_job(&forks, pool, fork_and_return, NULL);
-    for (unsigned i = 0; i < COUNT_OF(jobs); ++i)
-        init_job(&jobs[i], pool, count, NULL);
+    init_item(&forks, pool, fork_and_return, NULL);
+    for (unsigned i = 0; i < COUNT_OF(items); ++i)
+        init_item(&items[i], pool, count, NULL);
     fire(&forks);
-    assert_ok(tw_runtime_after(rt, &jobs[0].node, 0));
+    assert_ok(tw_runtime_after(rt, &items[0].node, 0));
     const int result = tw_runtime_advance(rt, 0);
     if (child_of_run == 0) {
         alarm(60);
         expect(result == -ECHILD);
         if (THREADS_AFTER_FORK) {
             expect(tw_runtime_after_fork(rt) == 0);
-            expect(tw_runtime_after(rt, &jobs[0].node, 0) == 0 && tw_runtime_advance(rt, 0) == 0);
+            expect(tw_runtime_after(rt, &items[0].node, 0) == 0 && tw_runtime_advance(rt, 0) == 0);
             expect(tw_workers_wait(pool) == 0 && runs == 1);
             expect(tw_workers_free(pool) == 0);
         }

@@ -7,7 +7,7 @@
 #include <tickwheel/observe.h>
 #include <tickwheel/timers.h>
 
-static struct tw_work held, jobs[400];
+static struct tw_work held, items[400];
 static atomic_int inline_runs;
 static pthread_t main_thread;
 
@@ -24,8 +24,8 @@ static void begin(struct tw_runtime_options options, struct tw_workers_options o
     atomic_store(&inline_runs, 0);
     rt = new_runtime(options);
     pool = new_pool(rt, of_pool);
-    for (unsigned i = 0; i < COUNT_OF(jobs); ++i)
-        init_job(&jobs[i], pool, fn, NULL);
+    for (unsigned i = 0; i < COUNT_OF(items); ++i)
+        init_item(&items[i], pool, fn, NULL);
 }
 
 static void end(void) {
@@ -39,23 +39,23 @@ TEST(reject_leaves_fires_out_and_counts_them) {
           count_where);
     hold_a_worker(&held, &gate);
     for (unsigned i = 0; i < 5; ++i)
-        fire(&jobs[i]);
+        fire(&items[i]);
     struct tw_worker_stats stats = stats_of(pool);
     assert_int_equal(stats.rejected, 2);
     assert_int_equal(stats.waiting, 3);
     assert_int_equal(stats.longest, 3);
-    assert_int_equal(tw_runtime_cancel(rt, &jobs[4].node), 0);
+    assert_int_equal(tw_runtime_cancel(rt, &items[4].node), 0);
     atomic_store(&gate.open, true);
     assert_ok(tw_workers_wait(pool));
     assert_int_equal(runs, 3);
-    fire(&jobs[4]);
+    fire(&items[4]);
     assert_ok(tw_workers_wait(pool));
     assert_int_equal(runs, 4);
     assert_int_equal(stats_of(pool).rejected, 2);
     end();
 }
 
-/* Also right after the pool was made, when its threads may not have started yet. */
+/* Also right after tw_workers_new, when the threads may not have started yet. */
 TEST(fires_for_which_a_worker_is_idle_do_not_count_as_waiting) {
     for (int round = 0; round < 50; ++round) {
         struct tw_work more[5];
@@ -64,7 +64,7 @@ TEST(fires_for_which_a_worker_is_idle_do_not_count_as_waiting) {
         pool =
             new_pool(rt, (struct tw_workers_options){.threads = 3, .queue = 1, .when_full = TW_FULL_REJECT});
         for (unsigned i = 0; i < COUNT_OF(more); ++i) {
-            init_job(&more[i], pool, wait_in_gate, &gate);
+            init_item(&more[i], pool, wait_in_gate, &gate);
             assert_ok(tw_runtime_after(rt, &more[i].node, 0));
         }
         assert_ok(tw_runtime_advance(rt, 0));
@@ -78,14 +78,14 @@ TEST(fires_for_which_a_worker_is_idle_do_not_count_as_waiting) {
     }
 }
 
-/* Fires that wait for the run of their own job fill the queue, but no worker. */
+/* Fires that wait for the run of their own work item fill the queue but keep no worker busy. */
 TEST(reject_takes_a_fire_that_an_idle_worker_can_run_though_the_queue_is_full) {
     struct tw_work concurrent;
     begin(by_hand, (struct tw_workers_options){.threads = 3, .queue = 1, .when_full = TW_FULL_REJECT},
           count_where);
     hold_a_worker(&held, &gate);
     fire(&held);
-    fire(&jobs[0]);
+    fire(&items[0]);
     wait_for(atomic_load(&runs) == 1);
     assert_int_equal(stats_of(pool).rejected, 0);
     assert_int_equal(stats_of(pool).waiting, 1);
@@ -97,7 +97,7 @@ TEST(reject_takes_a_fire_that_an_idle_worker_can_run_though_the_queue_is_full) {
         wait_for(atomic_load(&gate.inside) == inside);
     }
     assert_int_equal(stats_of(pool).rejected, 1);
-    fire(&jobs[0]); /* no worker is idle now */
+    fire(&items[0]); /* no worker is idle now */
     assert_int_equal(stats_of(pool).rejected, 2);
     atomic_store(&gate.open, true);
     end();
@@ -110,7 +110,7 @@ static int first_inline;
 
 static void is_a_run(struct tw_node *node, void *arg) {
     if (pthread_equal(pthread_self(), main_thread) && atomic_load(&inline_runs) == 0)
-        first_inline = (int)((struct tw_work *)node - jobs);
+        first_inline = (int)((struct tw_work *)node - items);
     if (tw_runtime_due(rt) != 5 * TW_MILLISECOND || tw_runtime_advance(rt, 0) != -EBUSY ||
         tw_workers_wait(pool) != -EBUSY || tw_runtime_cancel_wait(rt, node) != 0)
         atomic_fetch_add(&faults, 1);
@@ -121,7 +121,7 @@ TEST(inline_runs_what_has_waited_longest_on_the_runtimes_thread) {
     begin(by_hand, (struct tw_workers_options){.threads = 1, .queue = 2}, is_a_run);
     hold_a_worker(&held, &gate);
     for (unsigned i = 0; i < 5; ++i)
-        assert_ok(tw_runtime_at(rt, &jobs[i].node, 5 * TW_MILLISECOND));
+        assert_ok(tw_runtime_at(rt, &items[i].node, 5 * TW_MILLISECOND));
     assert_ok(tw_runtime_advance(rt, 7 * TW_MILLISECOND));
     assert_int_equal(tw_runtime_due(rt), TW_NO_DEADLINE);
     assert_int_equal(runs, 3);
@@ -137,7 +137,7 @@ TEST(inline_runs_what_has_waited_longest_on_the_runtimes_thread) {
     end();
 }
 
-/* The first run is inline, and lasts until the worker is idle. The second fire is left to the worker. */
+/* The first run is inline, and lasts until the worker is idle. The second fire goes to the worker. */
 static void free_the_worker(struct tw_node *node, void *arg) {
     atomic_store(&gate.open, true);
     wait_for(stats_of(pool).running == 1);
@@ -147,24 +147,25 @@ static void free_the_worker(struct tw_node *node, void *arg) {
 TEST(an_idle_worker_takes_the_fire_that_an_inline_run_leaves) {
     begin(by_hand, (struct tw_workers_options){.threads = 1, .queue = 1}, free_the_worker);
     hold_a_worker(&held, &gate);
-    fire(&jobs[0]);
-    fire(&jobs[0]);
+    fire(&items[0]);
+    fire(&items[0]);
     assert_int_equal(inline_runs, 1);
     assert_ok(tw_workers_wait(pool));
     assert_int_equal(runs, 2);
     assert_int_equal(inline_runs, 1);
-    assert_ok(tw_runtime_cancel_all(rt, NULL, NULL)); /* nothing of the run is left for it to find */
+    assert_ok(tw_runtime_cancel_all(rt, NULL, NULL)); /* the clear finds nothing of the inline run */
     end();
 }
 
-/* The firing thread asks no more whether the queue has room: it would end its turn after each timer. */
+/* After an inline run the firing thread must not check the queue for room any more: the turn would end after
+ * each timer. */
 TEST(after_an_inline_run_one_turn_fires_all_that_is_due) {
     struct tw_timers *set = NULL;
     struct tw_stats observed;
     begin(by_hand, (struct tw_workers_options){.threads = 1, .queue = 1}, count_where);
     hold_a_worker(&held, &gate);
     for (unsigned i = 0; i < 2; ++i)
-        fire(&jobs[i]);
+        fire(&items[i]);
     assert_int_equal(inline_runs, 1);
     assert_ok(tw_timers_new(&set, rt, NULL));
     for (unsigned i = 0; i < 3; ++i) {
@@ -196,9 +197,9 @@ TEST(cancel_wait_on_another_thread_waits_for_an_inline_run) {
     struct tw_work busy;
     begin(by_hand, (struct tw_workers_options){.threads = 1, .queue = 1}, count);
     hold_a_worker(&busy, &of_worker);
-    init_job(&held, pool, wait_in_gate, &gate);
+    init_item(&held, pool, wait_in_gate, &gate);
     fire(&held);
-    assert_ok(tw_runtime_after(rt, &jobs[0].node, TW_MILLISECOND));
+    assert_ok(tw_runtime_after(rt, &items[0].node, TW_MILLISECOND));
     pthread_create(&driving, NULL, advance, NULL);
     wait_for(atomic_load(&gate.inside) == 1);
     atomic_store(&advanced, 0);
@@ -212,7 +213,8 @@ TEST(cancel_wait_on_another_thread_waits_for_an_inline_run) {
     end();
 }
 
-/* All waiting fires belong to the job that is running. Another run ends meanwhile, which makes no room. */
+/* All waiting fires belong to the work item that is running. Another run ends meanwhile, which makes no
+ * room. */
 TEST(inline_waits_when_there_is_nothing_that_it_may_run) {
     pthread_t thread;
     struct gate of_other = {0};
@@ -247,7 +249,7 @@ static void block_an_advance(pthread_t *thread) {
     atomic_store(&advanced, 0);
     hold_a_worker(&held, &gate);
     for (unsigned i = 0; i < 4; ++i)
-        assert_ok(tw_runtime_after(rt, &jobs[i].node, TW_MILLISECOND));
+        assert_ok(tw_runtime_after(rt, &items[i].node, TW_MILLISECOND));
     pthread_create(thread, NULL, advance, NULL);
     wait_for(stats_of(pool).blocked == 1);
     assert_int_equal(advanced, 0);
@@ -270,7 +272,7 @@ TEST(cancelling_makes_room) {
     pthread_t thread;
     block_an_advance(&thread);
     for (unsigned i = 0; i < 4; ++i)
-        assert_int_equal(tw_runtime_cancel_wait(rt, &jobs[i].node), 1);
+        assert_int_equal(tw_runtime_cancel_wait(rt, &items[i].node), 1);
     pthread_join(thread, NULL);
     assert_int_equal(advanced, 1);
     assert_int_equal(stats_of(pool).waiting, 0);
@@ -298,7 +300,7 @@ static void stop_while_full(enum tw_when_full when_full, struct tw_work *late) {
     atomic_store(&stopped, false);
     begin((struct tw_runtime_options){0},
           (struct tw_workers_options){.threads = 1, .queue = 2, .when_full = when_full}, count_where);
-    init_job(&held, pool, stop_and_wait, &gate);
+    init_item(&held, pool, stop_and_wait, &gate);
     assert_ok(tw_runtime_after(rt, &held.node, 0));
     assert_ok(tw_runtime_start(rt));
     wait_for(stats_of(pool).running == 1);
@@ -309,7 +311,7 @@ static void stop_while_full(enum tw_when_full when_full, struct tw_work *late) {
     assert_int_equal(stats_of(pool).waiting, 3);
     atomic_store(&stop_now, true);
     wait_for(atomic_load(&stopped));
-    assert_ok(tw_runtime_after(rt, &late->node, 0)); /* finds no room until the others have */
+    assert_ok(tw_runtime_after(rt, &late->node, 0)); /* finds no room while the other fires wait */
     assert_int_equal(tw_runtime_start(rt), 0);       /* joins the thread that was blocked */
     wait_for(stats_of(pool).blocked == 2);           /* the new thread blocks in the same way */
     assert_int_equal(stats_of(pool).waiting, 3);
@@ -319,7 +321,7 @@ static void stop_while_full(enum tw_when_full when_full, struct tw_work *late) {
 }
 
 TEST(stop_wakes_a_runtime_that_waits_for_room) {
-    stop_while_full(TW_FULL_BLOCK, &jobs[0]);
+    stop_while_full(TW_FULL_BLOCK, &items[0]);
     assert_true(runs >= 3);
 }
 
@@ -328,8 +330,8 @@ TEST(stop_wakes_a_runtime_that_may_run_nothing_inline) { stop_while_full(TW_FULL
 /* --- every way to drive ---------------------------------------------------------------------- */
 
 static void arm_all(void) {
-    for (unsigned i = 0; i < COUNT_OF(jobs); ++i)
-        assert_ok(tw_runtime_after(rt, &jobs[i].node, (int64_t)(i % 3) * TW_MILLISECOND));
+    for (unsigned i = 0; i < COUNT_OF(items); ++i)
+        assert_ok(tw_runtime_after(rt, &items[i].node, (int64_t)(i % 3) * TW_MILLISECOND));
 }
 
 TEST(everything_runs_once_on_any_driver_with_any_budget_and_queue) {
@@ -341,9 +343,9 @@ TEST(everything_runs_once_on_any_driver_with_any_budget_and_queue) {
                   count_where);
             arm_all();
             assert_ok(tw_runtime_start(rt));
-            wait_for(atomic_load(&runs) == COUNT_OF(jobs));
+            wait_for(atomic_load(&runs) == COUNT_OF(items));
             end();
-            assert_int_equal(runs, COUNT_OF(jobs));
+            assert_int_equal(runs, COUNT_OF(items));
         }
 }
 
@@ -357,6 +359,6 @@ TEST(a_loop_of_the_users_own_is_told_of_what_is_left) {
         assert_ok(tw_runtime_dispatch(rt));
     }
     assert_ok(tw_workers_wait(pool));
-    assert_int_equal(runs, COUNT_OF(jobs));
+    assert_int_equal(runs, COUNT_OF(items));
     end();
 }

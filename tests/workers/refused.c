@@ -10,14 +10,15 @@ static atomic_int runs;
 static void count(UNUSED struct tw_node *node, UNUSED void *arg) { atomic_fetch_add(&runs, 1); }
 
 /* Returns true if the pool works. */
-static bool runs_a_job(struct tw_runtime *rt, struct tw_workers *pool) {
-    struct tw_work job;
+static bool runs_a_item(struct tw_runtime *rt, struct tw_workers *pool) {
+    struct tw_work item;
     const int before = atomic_load(&runs);
-    return tw_work_init(&job, pool, count, NULL, 0) == 0 && tw_runtime_after(rt, &job.node, 0) == 0 &&
+    return tw_work_init(&item, pool, count, NULL, 0) == 0 && tw_runtime_after(rt, &item.node, 0) == 0 &&
            tw_runtime_advance(rt, 0) == 0 && tw_workers_wait(pool) == 0 && atomic_load(&runs) == before + 1;
 }
 
-/* clang links AddressSanitizer with the program, and there each new thread looks at its attributes first. */
+/* clang links AddressSanitizer into the program, where each new thread then first reads its attributes by one
+ * of these calls. */
 #if SANITIZED && defined(__clang__)
 #define CALLS_OF_THE_LIBRARY (EVERY_CALL & ~(ONLY(CALL_FUTEX_WAIT) | ONLY(CALL_ATTR_INIT)))
 #else
@@ -46,7 +47,7 @@ TEST(new_returns_the_error_of_each_call_that_fails_and_leaks_nothing) {
         assert_nothing_leaked(before);
     }
     assert_true(spared >= THREADS + 1);
-    assert_true(runs_a_job(rt, pool));
+    assert_true(runs_a_item(rt, pool));
     assert_int_equal(tw_workers_free(pool), 0);
     assert_nothing_leaked(before);
     assert_int_equal(tw_runtime_free(rt), 0);
@@ -65,8 +66,8 @@ static int fail_each_thread_after_fork(struct tw_runtime *rt, struct tw_workers 
     inject_nothing();
     if (THREADS_AFTER_FORK && tw_runtime_after_fork(rt) != 0)
         return 2;
-    wait_until_others_sleep(); /* where a thread that was to end would have done so */
-    if (THREADS_AFTER_FORK && !runs_a_job(rt, pool))
+    wait_until_others_sleep(); /* by then, threads that had to end have ended */
+    if (THREADS_AFTER_FORK && !runs_a_item(rt, pool))
         return 2;
     return tw_runtime_free(rt) == 0 ? 0 : 3;
 }
@@ -82,6 +83,6 @@ TEST(after_fork_that_gets_no_thread_may_be_called_again) {
         leave(fail_each_thread_after_fork(rt, pool));
     }
     assert_child_is_well(child);
-    assert_true(runs_a_job(rt, pool));
+    assert_true(runs_a_item(rt, pool));
     assert_int_equal(tw_runtime_free(rt), 0);
 }

@@ -1,8 +1,7 @@
-/* A slow callback delays no other timer: while each of 100 jobs sleeps for 100 ms, a timer of
- * 1 ms keeps firing, and its lateness does not change. A single job on the runtime's thread
- * would stop the timer; all of them would make every beat late. The bound on the lateness is
- * below 100 ms. It applies to the median of three measurements, because a busy machine may
- * stall that long once. */
+/* A slow callback delays no other timer: while each of 100 work items sleeps for 100 ms, a timer of 1 ms
+ * keeps firing, and its lateness does not change. On the runtime's thread, a single callback of this kind
+ * would stop the timer, and all of them would make every beat late. The bound on the lateness is below 100
+ * ms. It applies to the median of three measurements, because a busy machine may stall that long once. */
 #include "workers_test.h"
 
 enum { BEATS = 400, SLEEPERS = 100, MEASUREMENTS = 3 };
@@ -27,7 +26,7 @@ static int by_size(const void *a, const void *b) {
     return (left > right) - (left < right);
 }
 
-/* Every beat runs, late or not: a stall of the thread shows in all later ones. */
+/* Every beat fires, late or not, so a stall of the thread shows in all later beats. */
 static int64_t p99_of_lateness(void) {
     static struct beat beat;
     atomic_store(&beat.beats, 0);
@@ -72,7 +71,7 @@ TEST(callbacks_that_sleep_do_not_move_the_p99_of_a_timer) {
     tw_node_init(&pulse, count_pulse, NULL);
     assert_ok(tw_runtime_every(rt, &pulse, TW_MILLISECOND, TW_COALESCE));
     for (unsigned i = 0; i < SLEEPERS; ++i) {
-        init_job(&sleepers[i], pool, sleep_long, NULL);
+        init_item(&sleepers[i], pool, sleep_long, NULL);
         assert_ok(tw_runtime_after(rt, &sleepers[i].node, (int64_t)(i % 10) * 10 * TW_MILLISECOND));
     }
     const int64_t beside_sleepers = middle_p99_of_lateness();

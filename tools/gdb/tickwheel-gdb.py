@@ -135,7 +135,8 @@ class Node:
         return f"due in {duration(ticks * self.ns_per(runtime, 'ns'))}"
 
     def is_periodic(self):
-        """A oneshot of a runtime keeps its delay in `period`; see TW_CORE_ONCE in the library's door.h."""
+        """A one-shot timer of a runtime keeps its delay in `period`; see TW_CORE_ONCE in the library's
+        door.h."""
         is_once = has(self.value, "part") and int(self.value["part"]) == 0xFFFFFFFF
         return int(self.value["period"]) != 0 and not is_once
 

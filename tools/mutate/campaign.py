@@ -1,4 +1,5 @@
-"""Runs tests: without mutants, to see which they reach, and then with one mutant after the other."""
+"""Runs tests: without mutants, to see which mutants each test reaches, and then with one mutant after the
+other."""
 
 import dataclasses
 import json
@@ -64,8 +65,8 @@ class Campaign:
     # --- in parallel ---------------------------------------------------------------------
 
     def for_each(self, items, work):
-        """Calls work(item) in several threads; yields pairs of an item and its result as they come. After Ctrl-C the
-        tests that run are ended."""
+        """Calls work(item) in several threads; yields pairs of an item and its result as they come. Ctrl-C
+        ends the running tests."""
         with ThreadPoolExecutor(self.jobs) as pool:
             futures = {pool.submit(self.unless_stopped, work, item): item for item in items}
             try:
@@ -95,8 +96,8 @@ class Campaign:
     # --- without mutants -----------------------------------------------------------------
 
     def record(self):
-        """Runs each test once, and keeps those that pass, with what they reach and how long they take. Returns the
-        names of the others."""
+        """Runs each test once, and keeps the tests that pass, with the mutants that they reach and their
+        times. Returns the names of the other tests."""
         left_out = []
         for count, (test, result) in enumerate(self.for_each(self.tests, self.record_one), 1):
             self.progress(f"recording what tests reach: {count} of {len(self.tests)}")
@@ -131,7 +132,7 @@ class Campaign:
     # --- with one mutant -----------------------------------------------------------------
 
     def judge(self, mutants):
-        """Yields pairs of a mutant and what became of it."""
+        """Yields pairs of a mutant and its fate."""
         begin = time.monotonic()
         caught = fresh = 0
         for count, (mutant, fate) in enumerate(self.for_each(mutants, self.judge_one), 1):
@@ -203,7 +204,8 @@ class Campaign:
         return math.ceil(5 * test.cpu_seconds + 0.5), 5 * test.seconds + 3
 
     def in_order(self, mutant, tests):
-        """First those that have caught a mutant of the same function, then those that need least time for a catch."""
+        """The tests in the best order: first those that have caught a mutant of the same function, then those
+        that need least time for a catch."""
         first = [test for test in self.catchers[(mutant.file, mutant.function)] if test in tests]
         rest = [test for test in tests if test not in first]
         return first + sorted(rest, key=lambda test: test.seconds_for_a_catch)

@@ -1,4 +1,4 @@
-"""tests/mutation/equivalent.txt: mutants that change nothing that can be observed, each with its reason.
+"""tests/mutation/equivalent.txt: mutants without an observable effect, each with its reason.
 
 An entry is some lines, and an empty line ends it:
 
@@ -6,9 +6,10 @@ An entry is some lines, and an empty line ends it:
     if (is_empty(from)) return; =>
     because the lines below do nothing for an empty ring
 
-The first line names the file, the function and the kind; the second has the original and its replacement. Spaces do
-not count. They stand for all mutants of the function with this kind and text; a line with * as the kind, without a
-second line, stands for all mutants of the function. Several mutants may share a reason, which follows the last."""
+The first line names the file, the function and the kind; the second has the original and its replacement.
+Spaces do not count. These two lines stand for all mutants of the function with this kind and text; a line
+with * as the kind, without a second line, stands for all mutants of the function. Several mutants may share a
+reason, which follows the last."""
 
 import re
 from itertools import takewhile
@@ -60,7 +61,7 @@ class Equivalents:
         return not keys.isdisjoint(self.entries)
 
     def unused(self, files):
-        """The entries of these files that no mutant matches, each as the line where it is."""
+        """Pairs of the line number and the text of each entry of these files that no mutant matches."""
         unused = [key for key in self.entries if key not in self.used and key[0] in files]
         return [(self.entries[key], " ".join(key[:3])) for key in unused]
 

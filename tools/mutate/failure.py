@@ -1,5 +1,5 @@
-"""What ends a run."""
+"""The exception that ends a run."""
 
 
 class Failure(Exception):
-    """Its text tells the user."""
+    """The text is for the user."""

@@ -1,5 +1,5 @@
-"""Finds what can be mutated in sources, with libclang: reads one translation unit after the other, because each
-sees only the code that its macros let through."""
+"""Finds mutants in sources, with libclang: reads one translation unit after the other, because each sees only
+the code that its macros let through."""
 
 import ctypes
 import glob
@@ -51,7 +51,7 @@ class RangeList(ctypes.Structure):
 
 
 def skipped_ranges(unit, path):
-    """The offsets of what the preprocessor left out of a file."""
+    """The offsets of the parts of a file that the preprocessor leaves out."""
     get = cindex.conf.lib.clang_getSkippedRanges
     get.argtypes = [cindex.TranslationUnit, cindex.File]
     get.restype = ctypes.POINTER(RangeList)
@@ -60,7 +60,7 @@ def skipped_ranges(unit, path):
 
 
 def headers_of_clang():
-    """The folder of clang's own headers, where libclang does not find it by itself."""
+    """The option for clang's own headers, which libclang may not find by itself."""
     folders = glob.glob("/usr/lib/llvm-*/lib/clang/*/include")
     return ["-isystem", sorted(folders)[-1]] if folders else []
 
@@ -190,7 +190,7 @@ class Walk:
         if result.spelling in {"auto", "decltype(auto)", "auto *", "auto &", "const auto &"} and not is_void:
             return
         if len(statements) == 1 and is_void and statements[0].kind != K.COMPOUND_STMT:
-            return  # the removal of the statement is the same
+            return  # removing the statement is the same mutant
         if len(statements) == 1 and statements[0].kind == K.RETURN_STMT:
             value = next(statements[0].get_children(), None)
             if value is None or is_literal(value):
@@ -200,7 +200,8 @@ class Walk:
         self.add("insertion", at, at, "return", returned, returned, original="")
 
     def walk_initialiser(self, cursor, start=None):
-        """The value that a variable or a member begins with; `start`: of its declaration, which may have others."""
+        """The initial value of a variable or a member; `start` is that of the declaration, which may declare
+        others, too."""
         start = cursor.extent.start.offset if start is None else start
         words = {token.text for token in self.source.tokens_in(start, cursor.location.offset)}
         if words & {"constexpr", "static", "constinit"} or cursor.is_bitfield():
@@ -216,7 +217,7 @@ class Walk:
     # --- statements ----------------------------------------------------------------------
 
     def walk_statement(self, cursor, is_last=False):
-        """A statement, which stands where it can also be left out."""
+        """A statement in a place where it can also be left out."""
         kind = cursor.kind
         children = children_of(cursor)
         if kind == K.COMPOUND_STMT:
@@ -271,7 +272,7 @@ class Walk:
             self.add("removal", start, end, "removal", "", "")
 
     def statement_end(self, cursor):
-        """With its semicolon, which libclang's ranges leave out."""
+        """The end of a statement with its semicolon, which libclang's ranges leave out."""
         if cursor.kind in {K.IF_STMT, K.FOR_STMT, K.WHILE_STMT, K.CXX_FOR_RANGE_STMT}:
             return self.statement_end(children_of(cursor)[-1])
         _, end = self.range_of(cursor)
@@ -338,7 +339,7 @@ class Walk:
                 self.walk(child)
 
     def semicolons_in(self, bracket, closing):
-        """The offsets of those in the head of a loop."""
+        """The offsets of the semicolons in the head of a loop."""
         found = []
         depth = 0
         for token in self.source.tokens_in(bracket.end, closing.start):
@@ -350,7 +351,7 @@ class Walk:
     # --- conditions ----------------------------------------------------------------------
 
     def loop_condition(self, cursor):
-        """The loop is left at once."""
+        """Adds a mutant that leaves the loop at once."""
         if not is_literal(cursor) and not self.is_configuration(cursor):
             start, end = self.range_of(cursor)
             self.add("condition", start, end, "condition", "false", "false")
@@ -536,7 +537,7 @@ def children_of(cursor):
 
 
 def without_brackets(cursor):
-    """What is in them; conversions that the compiler adds go, too."""
+    """The expression without brackets, and without conversions that the compiler adds."""
     while cursor.kind in {K.PAREN_EXPR, K.UNEXPOSED_EXPR}:
         children = children_of(cursor)
         if len(children) != 1:
@@ -580,14 +581,14 @@ def is_noreturn(declaration):
 
 
 def does_nothing(function):
-    """The body is empty, as those of checks are that this build does not have."""
+    """True if the body is empty, as for checks that this build leaves out."""
     definition = function.get_definition() if function is not None else None
     bodies = [child for child in children_of(definition) if child.kind == K.COMPOUND_STMT] if definition else []
     return any(not children_of(body) for body in bodies)
 
 
 def calls_in(cursor):
-    """The outermost calls within an expression, but not itself."""
+    """The outermost calls within an expression, except the expression itself."""
     for child in cursor.get_children():
         if child.kind == K.CALL_EXPR:
             yield child
@@ -596,7 +597,7 @@ def calls_in(cursor):
 
 
 def relaxed(word):
-    """The weakest order in the words of this one; None if it is none."""
+    """The weakest memory order in the spelling of `word`; None if `word` is no order."""
     match = re.fullmatch(r"(memory_order_|memory_order::|__ATOMIC_)(\w+)", word)
     if match is None or match[2].lower() not in (*STRONG_ORDERS, "relaxed"):
         return None
@@ -620,7 +621,7 @@ def another_number(text):
 
 
 class Finder:
-    """Collects the places of sources, which are given by their paths, with their names."""
+    """Collects the places in sources. `sources` and `names` are by path."""
 
     def __init__(self, sources, names):
         self.sources = sources
@@ -631,7 +632,8 @@ class Finder:
         self.headers = headers_of_clang()
 
     def read(self, path, arguments):
-        """Walks the sources in a translation unit, unless they looked the same in another. True if there was one."""
+        """Walks the sources in a translation unit, except sources that looked the same in another unit.
+        Returns true if it walked any."""
         # Flags of gcc's optimiser, which clang may not know.
         known = [word for word in arguments if not word.startswith(("-O", "-fno-tree"))]
         options = cindex.TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD

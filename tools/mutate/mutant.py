@@ -28,7 +28,7 @@ class Mutant:
 
 @dataclass
 class Place:
-    """A range of a source, and the mutants that may stand for it.
+    """A range of a source, and the mutants that may replace it.
 
     form    expression  an alternative expression of the same type
             condition   the same, where a condition stands, which may be of any type that converts to bool
@@ -39,5 +39,5 @@ class Place:
     start: int
     end: int
     form: str
-    is_constexpr: bool  # inside a function that the compiler may call, which must see the original
+    is_constexpr: bool  # inside a function that the compiler may evaluate; the compiler must see the original
     mutants: list = field(default_factory=list)

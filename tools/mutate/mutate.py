@@ -21,7 +21,7 @@ from tree import Tree
 
 # Labels of tests that never run here: they build something, search models of the code, or take long.
 NEVER = {"build", "protocol", "soak", "docs"}
-# By folder: the labels of the tests for mutants in it.
+# The labels of the tests for the mutants in a folder.
 TESTS_OF = {"src/core": {"core"}, "durable": {"durable"}, "calendar": {"calendar"}, "boards": {"boards", "kernels"}}
 TESTS_OF_OTHERS = {"runtime", "timers", "workers", "drivers", "observe", "cpp", "ports"}
 SHORT = {"TW_MODEL_OPS": "20000", "TW_MODEL_DEPTH": "3"}  # the random and the exhaustive tests
@@ -54,7 +54,7 @@ def say(text):
 
 
 class Progress:
-    """One line that is written over, at a terminal; else a line now and then."""
+    """Progress: at a terminal one line that is written over, elsewhere a line now and then."""
 
     def __init__(self):
         self.last = 0.0
@@ -94,7 +94,7 @@ def run(options):
     mutated.drop_what_does_not_compile()
     progress.end()
     mutated.build(targets_of(choose_tests(options, tree, mutated), tree.build_dir), say)
-    tests = choose_tests(options, tree, mutated)  # again, as ctest knows their commands now
+    tests = choose_tests(options, tree, mutated)  # again, because ctest now knows the commands
     campaign = Campaign(tests, journal(tree, mutated, tests, options), tree.work, options, progress)
     campaign.environment.update(SHORT)
     record(campaign, options, progress)
@@ -153,7 +153,7 @@ def journal(tree, mutated, tests, options):
 
 
 def record(campaign, options, progress):
-    """Runs the tests without a mutant, and says which of them are no good here."""
+    """Runs the tests without a mutant, and prints which of them fail here."""
     left_out = campaign.record()
     progress.end()
     if left_out:

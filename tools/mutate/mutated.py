@@ -11,7 +11,7 @@ from weave import DECLARED, Weaver
 
 EXTENSIONS = {".c", ".cpp", ".h", ".hpp"}
 MOST_MUTANTS = 1 << 16  # as selector.c has it
-MOST_ROUNDS = 10  # of compiling, to find the mutants that do not compile
+MOST_ROUNDS = 10  # of compilation, to find the mutants that do not compile
 NO_LIBRARY = {"tests", "bench", "examples"}  # folders whose code uses the library
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
 IF = re.compile(r"^\s*#\s*if", re.MULTILINE)
@@ -26,7 +26,7 @@ class MutatedSources:
         self.names = {}  # in the tree, by path
         self.places = {}  # lists, by path
         self.weavers = {}  # by path
-        self.units = []  # those in which the mutants were found
+        self.units = []  # the translation units in which the mutants were found
         self.dropped = 0
         for name in tree.files():
             is_wanted = any(path in (".", name) or name.startswith(path + "/") for path in wanted)
@@ -63,7 +63,8 @@ class MutatedSources:
             raise Failure(f"{number} mutants are too many for one run: give it fewer files")
 
     def units_that_differ(self):
-        """Units of the library that show a source, or parts of one, that no other does; those of the sources first."""
+        """The units that show a source, or parts of a source, that no other unit shows; the sources' own
+        units first."""
         seen = set()
         units = []
         for unit in sorted(self.tree.units(), key=lambda unit: self.tree.original(unit[0]) not in self.sources):
@@ -83,7 +84,7 @@ class MutatedSources:
 
     def closure(self, path, arguments, found):
         """The file and all of the tree that it includes, directly or not."""
-        if path in found or not os.path.isfile(path):  # it is yet to be made by the build
+        if path in found or not os.path.isfile(path):  # the build has yet to make the file
             return found
         found.add(path)
         folders = [self.tree.original(word[2:]) for word in arguments if word.startswith("-I")]
@@ -116,7 +117,8 @@ class MutatedSources:
         self.tree.write(woven)
 
     def drop_what_does_not_compile(self):
-        """Drops most mutants that do not compile: those that a syntax check finds, which is quicker than a build."""
+        """Drops most mutants that do not compile: those that a syntax check rejects, which is quicker than a
+        build."""
         for _ in range(MOST_ROUNDS):
             self.weave()
             errors = self.tree.syntax_errors(self.units, self.progress)
@@ -124,7 +126,7 @@ class MutatedSources:
                 return
 
     def build(self, targets, say):
-        """Builds the tests with all mutants. What only other units show to be wrong is dropped, too."""
+        """Builds the tests with all mutants, and drops further mutants that do not compile in other units."""
         for _ in range(MOST_ROUNDS):
             self.weave()
             say("building the tests with all mutants")

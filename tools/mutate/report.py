@@ -1,4 +1,4 @@
-"""What a run has found: scores, and the mutants that no test catches."""
+"""The results of a run: scores, and the mutants that no test catches."""
 
 import json
 import os
@@ -30,7 +30,7 @@ class Report:
         self.survivors = [(mutant, fate) for mutant, fate in self.fates if fate["result"] != CAUGHT]
 
     def scores(self, of):
-        """By what `of` says of a mutant."""
+        """Scores by the result of `of` for a mutant."""
         scores = defaultdict(Score)
         for mutant, fate in self.fates:
             scores[of(mutant)].add(fate["result"] == CAUGHT)
@@ -49,7 +49,7 @@ class Report:
         return "\n".join([*lines, f"caught: {counts or 'none'}"])
 
     def catches(self):
-        """By what the test did that has caught a mutant: the first, of several."""
+        """The number of caught mutants by how the first test caught them."""
         counts = Counter(fate["killers"][0][1] for _, fate in self.fates if fate["killers"])
         return dict(sorted(counts.items()))
 
@@ -86,7 +86,7 @@ class Report:
 
 
 def survivors_of(data):
-    """The keys of the mutants that survived by what write_json wrote."""
+    """The keys of the surviving mutants in a file that write_json wrote."""
     return {
         tuple(each[name] for name in ("file", "function", "kind", "original", "changed"))
         for each in data["mutants"]

@@ -1,5 +1,5 @@
-// Linked to every program of a mutated build: chooses the mutant that the environment names, or records
-// which ones a program reaches.
+// Linked to every program of a mutated build: chooses the mutant that the environment names, or records which
+// mutants a program reaches.
 //
 //   TW_MUTANT=n            the mutant n takes the place of the original
 //   TW_MUTANT_RECORD=file  the byte n of the file becomes 1 when the place of the mutant n is reached; by
@@ -43,7 +43,7 @@ static void record_into(const char *file) {
         tw_mutants[i] = 1;
 }
 
-// Before other constructors, which may call what is mutated.
+// Runs before other constructors, which may call mutated code.
 __attribute__((constructor(101))) static void select_mutant(void) {
     const char *const number = getenv("TW_MUTANT");
     const char *const file = getenv("TW_MUTANT_RECORD");

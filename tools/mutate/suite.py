@@ -1,4 +1,4 @@
-"""The tests of a build: which there are, from ctest, and how one of them is run."""
+"""The tests of a build: their list, from ctest, and how to run one."""
 
 import glob
 import json
@@ -15,7 +15,7 @@ from pathlib import Path
 from failure import Failure
 
 PASSED, FAILED, SKIPPED, STOPPED = "passes", "fails", "is skipped", "is stopped"
-LOOPS, HANGS = "loops", "hangs"  # ended for the processor's time that it has used, or for doing nothing
+LOOPS, HANGS = "loops", "hangs"  # ended after using too much processor time, or after doing nothing
 MOST_OUTPUT = 1 << 20
 ADD_TEST = re.compile(r"(?m)^add_test\((?:\[=*\[)?(.+?)(?:\]=*\])? (\".*)\)$")
 
@@ -31,14 +31,15 @@ class Test:
     # As measured without a mutant:
     seconds: float = 0.0
     cpu_seconds: float = 0.0
-    waits: int = 0  # how often it gave up the processor of its own accord
+    waits: int = 0  # voluntary context switches
     reached: set = field(default_factory=set)  # numbers of mutants
     runs: int = 0  # with mutants
     catches: int = 0
 
     @property
     def seconds_for_a_catch(self):
-        """An estimate. Before the first run with a mutant it is the cost of one run."""
+        """Estimated cost of catching a mutant. Before the first run with a mutant this is the cost of one
+        run."""
         return self.cost * (self.runs + 1) / (self.catches + 1)
 
     @property
@@ -85,8 +86,9 @@ def read_tests(build_dir):
 
 
 def targets_of(tests, build_dir):
-    """The targets that ninja must build for the tests: those that the tests' commands name. Read from the files that
-    CMake writes for ctest, because ctest does not list the commands of programs that are not built yet."""
+    """The targets that ninja must build for the tests: those that the tests' commands name. This reads the
+    files that CMake writes for ctest, because ctest does not list the commands of programs that are not built
+    yet."""
     known = subprocess.run(
         ["ninja", "-C", str(build_dir), "-t", "targets", "all"], capture_output=True, text=True, check=True
     )
@@ -102,7 +104,7 @@ def targets_of(tests, build_dir):
 
 
 class Runner:
-    """Runs tests one after the other. Each thread has one."""
+    """Runs tests one after the other. Each thread has a Runner."""
 
     def __init__(self, environment):
         self.environment = environment
@@ -158,7 +160,7 @@ class Runner:
             os.close(handle)
 
     def would_run(self):
-        """Whether a thread of the test runs, or waits for a processor, most of the time: in ten looks."""
+        """True if in most of ten looks a thread of the test runs or waits for a processor."""
         looks = 0
         for _ in range(10):
             looks += self.has_runnable_thread()
@@ -176,7 +178,7 @@ class Runner:
         return False
 
     def end(self):
-        """Ends what is left of the test, and returns its status and what it has used."""
+        """Ends the remaining processes of the test. Returns its status and its use of the processor."""
         self.stop()
         _, status, usage = os.wait4(self.process.pid, 0)
         self.process.returncode = os.waitstatus_to_exitcode(status)
@@ -190,7 +192,7 @@ class Runner:
 
 
 def verdict(properties, status, text):
-    """What ctest says of a test that has ended."""
+    """ctest's verdict about a test that has ended."""
 
     def found(name):
         return any(re.search(pattern, text) for pattern in properties.get(name, []))

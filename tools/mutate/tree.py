@@ -13,7 +13,7 @@ from failure import Failure
 
 FLAGS = "-O1 -DNDEBUG -w"  # as users have it: assertions catch nothing
 SANITIZER_FLAGS = " -g -fsanitize=thread"
-# An error, or the place where a macro of weave.py that has one is used.
+# An error, or the use of a macro of weave.py in whose expansion the error is.
 ERROR = re.compile(
     r"^(?P<file>/[^:\n]+):(?P<line>\d+):(?P<column>\d+): (?:(?:fatal )?error: |note: in expansion of macro .tw_mutant)",
     re.MULTILINE,
@@ -28,14 +28,14 @@ class Tree:
         self.copy = work / "source"
         self.build_dir = work / "build"
         self.flags = FLAGS + (SANITIZER_FLAGS if has_sanitizer else "")
-        settings = SELECTOR.read_bytes() + self.flags.encode()  # another name for others: configure() begins afresh
+        settings = SELECTOR.read_bytes() + self.flags.encode()  # makes configure() begin afresh
         self.selector = work / f"selector-{hashlib.sha256(settings).hexdigest()[:8]}.o"
         work.mkdir(parents=True, exist_ok=True)
 
     # --- the copy ------------------------------------------------------------------------
 
     def files(self):
-        """Those of the project, by their paths in it."""
+        """The files of the project, by their paths in it."""
         listed = run(["git", "-C", str(self.root), "ls-files", "-z", "--cached", "--others", "--exclude-standard"])
         names = listed.split("\0")
         return [name for name in names if name and (self.root / name).is_file()]
@@ -89,11 +89,12 @@ class Tree:
         return [(file, list(arguments), compiler) for (file, arguments), compiler in units.items()]
 
     def original(self, word):
-        """A word of a command, for the original tree."""
+        """A word of a command, with paths of the original tree instead of the copy."""
         return word.replace(str(self.copy), str(self.root))
 
     def syntax_errors(self, units, progress):
-        """The places of errors in a syntax check of the units, which is quicker than a build and finds most errors."""
+        """The places of errors that a syntax check of the units finds. The check is quicker than a build and
+        finds most errors."""
         errors = set()
         for number, (file, arguments, compiler) in enumerate(units, 1):
             progress(f"compiling {number} of {len(units)}")

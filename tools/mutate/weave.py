@@ -1,7 +1,8 @@
-"""Weaves the mutants of a file into its source: a program that has them all, and does as the original unless one
-is selected. Lines stay where they are, so that a compiler's errors lead back to the mutants that cause them."""
+"""Weaves the mutants of a file into its source. The program then contains all of them, and behaves like the
+original unless one is selected. Lines stay where they are, so that a compiler's errors lead back to the
+mutants that cause them."""
 
-RANKS = {"insertion": 0, "removal": 1, "condition": 2, "expression": 3}  # the outer one of those of one range
+RANKS = {"insertion": 0, "removal": 1, "condition": 2, "expression": 3}  # at the same range, outermost first
 DECLARED = """#define tw_mutant(number) (tw_mutants[number] && tw_mutant_is_selected(number))
 #define tw_mutant_in_constexpr(number) (!__builtin_is_constant_evaluated() && tw_mutant(number))
 #ifdef __cplusplus
@@ -97,7 +98,7 @@ def nested(places):
         while stack and (stack[-1][0].end <= place.start or stack[-1][0].form == "insertion"):
             stack.pop()
         if stack and place.end > stack[-1][0].end:
-            continue  # they overlap, which libclang's ranges do where macros are at play
+            continue  # overlapping: libclang's ranges may overlap where macros are involved
         node = (place, [])
         (stack[-1][1] if stack else roots).append(node)
         stack.append(node)

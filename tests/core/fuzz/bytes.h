@@ -1,4 +1,4 @@
-/* bytes.h - lives of the model test, with all choices drawn from bytes. */
+/* bytes.h - plays the model (model/play.h) with all choices drawn from bytes. */
 #ifndef TICKWHEEL_TESTS_BYTES_H
 #define TICKWHEEL_TESTS_BYTES_H
 

@@ -1,7 +1,7 @@
-/* Tries every sequence of operations up to a depth, on wheels of 2-slot levels, where
- * everything a wheel does happens within a few ticks: blocks, the block after, rounds. Wheel,
- * timers, oracle and the memory of records are copied before each step and restored after it, as far
- * as they are in use. They stay at their addresses, so that links stay valid.
+/* Tries every sequence of operations up to a depth, on wheels whose levels have 2 or 4 slots, where
+ * everything a wheel does happens within a few ticks: blocks, the block after, rounds. Wheel, timers, oracle
+ * and the memory of records are copied before each step and restored after it, as far as they are in use.
+ * They stay at their addresses, so that links stay valid.
  *
  * A step that changes nothing (a refused postpone, an idle call on an idle wheel) ends its
  * branch, because the steps after it are also tried without it. */
@@ -127,8 +127,8 @@ int exhaustive_main(int argc, char **argv) {
     for (unsigned i = 0; use_shape(i); ++i) {
         if (shape->bits > 2) /* on larger wheels there is no rare case within a few steps */
             continue;
-        /* One step more takes 25 times as long: the deepest look is at the wheel that is most like the
-         * library's, without records, whose memory makes a step slower. */
+        /* One step more takes 25 times as long: we go deepest on the wheel that is most like the library's,
+         * and without records, because copying their memory slows each step. */
         const bool is_main = shape->bits == 1 && shape->ahead;
         for (unsigned j = 0; j < sizeof records / sizeof *records && (j == 0 || TW_RUNTIME); ++j) {
             const bool is_deepest = is_main && j == 0;

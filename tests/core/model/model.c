@@ -27,7 +27,7 @@ static void give_node(struct model *m, unsigned timer) {
     b->node = m->allocate != NULL ? m->allocate(sizeof *b->node) : &b->in_place;
     require(m, b->node != NULL, "out of memory");
     require(m, tw_node_init(b->node, model_on_fire, b) == 0, "tw_node_init failed");
-    m->oracle.timers[timer].shut_down = false;
+    m->oracle.timers[timer].is_retired = false;
 }
 
 static void revive(struct model *m, unsigned timer) {
@@ -93,8 +93,8 @@ static void check_next(struct model *m, unsigned wheel) {
 }
 
 #if TW_RUNTIME || TW_TREE
-/* The first node is due first; and it is found whenever the wheel has caught up with time, may look at all
- * nodes and has no records, which may be due first. */
+/* No node may be due before the first one. tw_first must find a node if the wheel has caught up with time,
+ * may look at all nodes and has no records, one of which could be due first. */
 static void check_first(struct model *m, unsigned wheel, uint32_t looks) {
     const struct oracle_wheel *w = &m->oracle.wheels[wheel];
     const uint64_t first = oracle_first_due(&m->oracle, wheel);

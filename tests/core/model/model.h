@@ -1,7 +1,7 @@
-/* model.h - makes operations on real wheels, with nodes and records, and on the oracle at once. Each
- * operation compares the wheel's answer with the expected one, then everything that can be asked of wheels
- * and timers, and runs tw_check. The first difference ends the program with the last operations in readable
- * form.
+/* model.h - performs each operation on real wheels, with nodes and records, and on the oracle. After each
+ * operation the model compares the wheel's result with the expected one, then everything that wheels and
+ * timers can be asked for, and runs tw_check. The first difference ends the program, which prints the last
+ * operations in readable form.
  *
  * Random, exhaustive and fuzzing tests differ only in how they choose the operations.
  * `on_fire` and `on_clear` let them choose some inside callbacks as well. */
@@ -21,7 +21,7 @@ enum op_kind {
     OP_MOVE,
     OP_POSTPONE,
     OP_CANCEL,
-    OP_SHUTDOWN,
+    OP_RETIRE,
     OP_RENEW, /* cancels, then tw_node_init */
     OP_FREE,  /* cancels, then frees the storage; a later arming allocates new storage */
     OP_SHIFT, /* tw_core_shift; `tick` is by how much. From here on, operations on a wheel */
@@ -32,8 +32,8 @@ enum op_kind {
     OP_NEXT, /* does all look-ahead; then tw_next is exact */
     OP_CLEAR,
     OP_EACH,
-    OP_INTERRUPT, /* tw_core_interrupt; or with a count of 1, where there are records, forgets it */
-    OP_MISUSE,    /* null and forgotten arguments to every function */
+    OP_INTERRUPT, /* tw_core_interrupt; with a count of 1, where there are records, forget_interruption */
+    OP_MISUSE,    /* null and zeroed arguments to every function */
     OP_KINDS
 };
 
@@ -59,7 +59,7 @@ enum { HISTORY = 24 };
 
 struct model;
 
-/* A timer's storage. One that is a record has no node. */
+/* A timer's storage. A timer that is a record has no node. */
 struct body {
     struct model *model;
     struct tw_node *node;
@@ -79,7 +79,7 @@ struct model {
     void (*on_fire)(struct model *m, unsigned wheel, unsigned timer);
     void (*on_clear)(struct model *m, unsigned wheel, unsigned timer);
     void (*on_visit)(struct model *m, unsigned wheel); /* of a walk */
-    void (*on_failure)(struct model *m);               /* may print how to reproduce it */
+    void (*on_failure)(struct model *m);               /* may print how to reproduce the failure */
     void *user;
     unsigned records;       /* timer i is a record if bit i % 3 is set here, and the build has records */
     bool shares;            /* the wheels have one lock and one memory of records */
@@ -99,8 +99,8 @@ struct model {
     struct tw wheels[MODEL_WHEELS];
 };
 
-/* Makes so many wheels and timers. `m` is zeroed or closed; its hooks are set. Wheel 0 uses its lock, the
- * others are TW_UNLOCKED unless they share it. */
+/* Makes so many wheels and timers. `m` is zeroed or closed; its hooks are set. Wheel 0 has a lock; the others
+ * share it, or are TW_UNLOCKED. */
 void model_open(struct model *m, unsigned wheels, unsigned timers, uint64_t now);
 void model_close(struct model *m);
 

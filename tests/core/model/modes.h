@@ -1,4 +1,5 @@
-/* modes.h - what a program of the model does, by its first argument; each has the arguments after that. */
+/* modes.h - the modes of a program of the model. The first argument chooses one, and the mode gets the
+ * others. */
 #ifndef TICKWHEEL_TESTS_MODES_H
 #define TICKWHEEL_TESTS_MODES_H
 

@@ -35,8 +35,8 @@ static bool went_through(struct model *m, const struct faults *f, int result) {
     model_fail(m, "returned %d where %d was expected", result, f->codes[0]);
 }
 
-/* True if the library is without the errors for bad input, and this call would be some. Nodes that are shut
- * down or not pending are refused in any case. */
+/* True if the library does not validate input, and this call has bad input. Every library refuses nodes that
+ * are retired or not pending. */
 static bool is_undefined(const struct faults *f) {
     for (unsigned i = 0; i < f->count; ++i)
         if (!TW_VALIDATION && (f->codes[i] == -EINVAL || f->codes[i] == -ERANGE))
@@ -44,7 +44,7 @@ static bool is_undefined(const struct faults *f) {
     return false;
 }
 
-/* ---- What can be done: with what the library is built without, and with records. */
+/* ---- Operations that this library can perform, on nodes and on records. */
 
 unsigned model_wheel_for(const struct model *m, unsigned timer, unsigned asked) {
     const struct oracle_timer *t = &m->oracle.timers[timer];
@@ -92,7 +92,7 @@ static bool is_elsewhere(const struct op *op, const struct oracle_timer *t) {
 static struct faults arming_faults(const struct op *op, const struct oracle_timer *t) {
     struct faults f = {.count = 0};
     fault_if(&f, is_elsewhere(op, t), -EBUSY);
-    fault_if(&f, t->shut_down, -EPERM);
+    fault_if(&f, t->is_retired, -EPERM);
     return f;
 }
 
@@ -182,7 +182,7 @@ static int postpone(struct model *m, const struct op *op) {
     int result = tw_postpone(c.wheel, c.node, op->tick);
     if (went_through(m, &f, result)) {
         require(m, result == 0, "tw_postpone returned %d", result);
-        if (TW_TREE) /* moves it at once */
+        if (TW_TREE) /* a tree moves the node at once */
             oracle_move(&m->oracle, op->wheel, c.t, op->tick);
         else
             oracle_postpone(c.t, op->tick);
@@ -208,11 +208,11 @@ static int cancel(struct model *m, const struct op *op) {
     return result;
 }
 
-static int shutdown(struct model *m, const struct op *op) {
+static int retire(struct model *m, const struct op *op) {
     struct call c = call_of(m, op);
     int result = tw_retire(c.wheel, c.node);
     if (disarm(m, op, result))
-        c.t->shut_down = true;
+        c.t->is_retired = true;
     return result;
 }
 
@@ -220,7 +220,7 @@ static int renew(struct model *m, const struct op *op) {
     struct call c = call_of(m, op);
     if (!disarm(m, op, tw_cancel(c.wheel, c.node)))
         return 0;
-    c.t->shut_down = false;
+    c.t->is_retired = false;
     return tw_node_init(c.node, model_on_fire, &m->bodies[op->timer]);
 }
 
@@ -307,7 +307,8 @@ static void look_ahead(struct model *m, const struct op *op) {
     require(m, more == 0, "look-ahead does not come to an end");
 }
 
-/* Entries of records that were disarmed or moved may ask for attention, but not when all is done. */
+/* Entries of records that were disarmed or moved may make tw_next earlier, but not once the wheel has no work
+ * left. */
 static void check_next_of_records(struct model *m, const struct op *op) {
     if (m->depth > 0)
         return;
@@ -352,9 +353,9 @@ static int clear(struct model *m, const struct op *op) {
 }
 
 #if TW_RUNTIME
-/* What a clear has not handed out yet would stay pending, so there is no shift then; and none that takes
- * anything beyond the last tick, where the order of what meets there is unspecified. Nor while a node is
- * postponed: see begin_shift in lowering.hpp. */
+/* No shift during a clear, because nodes that the clear has not handed out yet would become pending again;
+ * none that takes a timer beyond the last tick, because the order of the timers that meet there is
+ * unspecified; and none while a node is postponed: see begin_shift in lowering.hpp. */
 static int shift(struct model *m, const struct op *op) {
     struct oracle_wheel *w = &m->oracle.wheels[op->wheel];
     uint64_t last = w->running >= 0 ? w->due : 0;
@@ -381,7 +382,7 @@ struct visits {
     unsigned char of[MODEL_TIMERS];
 };
 
-/* Until something else is done meanwhile, it is known what is visited: all nodes but those of a clear. */
+/* If no other operation comes in between, the walk must visit all nodes but those of a clear. */
 static void on_visit(const struct tw_node *node, const struct tw_node *was, void *arg) {
     struct visits *v = arg;
     struct model *m = v->m;
@@ -474,7 +475,7 @@ op_function *const op_functions[OP_KINDS] = {
     [OP_MOVE] = move,
     [OP_POSTPONE] = postpone,
     [OP_CANCEL] = cancel,
-    [OP_SHUTDOWN] = shutdown,
+    [OP_RETIRE] = retire,
     [OP_RENEW] = renew,
     [OP_FREE] = free_node,
     [OP_SHIFT] = shift,

@@ -15,7 +15,7 @@ typedef int op_function(struct model *m, const struct op *op);
 
 extern op_function *const op_functions[OP_KINDS];
 
-/* Returns the operation as it can be made: with what the library has of policies and budgets. */
+/* Returns the operation with the policies and budgets that the library has. */
 struct op model_fit(const struct model *m, const struct op *op);
 
 /* model.c */
@@ -28,7 +28,7 @@ int model_find(struct model *m, const struct tw_node *node); /* -1: there is no 
 void model_fire_begins(struct model *m, unsigned timer);
 void model_fire_ends(struct model *m, unsigned wheel);
 
-/* records.c: what there is of records in the builds that have them. */
+/* records.c, for builds that have records. */
 #if TW_RUNTIME
 extern op_function *const record_functions[OP_SHIFT]; /* the operations on a timer */
 void model_open_records(struct model *m);

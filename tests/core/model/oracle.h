@@ -7,7 +7,7 @@
  *         tick of the callback inside one.
  * Bounds  After an advance that ran out of budget, the cursor is known from outside only
  *         to lie in [lo, hi]: not before the last fire, not beyond the next due tick.
- *         An effective tick is such an interval too. lo == hi, and the order is exact,
+ *         An effective tick is such an interval, too. lo == hi, and the order is exact,
  *         unless a timer was armed for the past while the wheel lagged.
  * Windows A window is a stretch in which the cursor stands still. Two timers armed in
  *         one window compare by their ticks, wherever the cursor is. */
@@ -31,7 +31,7 @@ enum { MODEL_WHEELS = 2 };
 struct oracle_timer {
     bool pending;
     bool ordered; /* false once postponed: any order within its tick is right */
-    bool shut_down;
+    bool is_retired;
     bool to_clear;  /* pending, and about to be removed by a tw_cancel_all */
     unsigned wheel; /* the wheel it is, or was last, armed on */
     uint64_t expiry, period;
@@ -52,7 +52,7 @@ struct oracle_wheel {
     enum oracle_interruption {
         ORACLE_GOES_ON,
         ORACLE_INTERRUPTED, /* nothing fires until an advance has returned 1 */
-        ORACLE_PERHAPS      /* or has done so already: it had also used up its budget */
+        ORACLE_PERHAPS /* or perhaps one already has: the interrupted advance had also used up its budget */
     } interruption;
     uint32_t fired; /* in the running advance */
     int running;    /* the timer whose callback runs; -1: none */
@@ -67,11 +67,11 @@ struct oracle {
     struct oracle_timer timers[MODEL_TIMERS]; /* last, as tests save and restore those in use */
 };
 
-/* With so many wheels and timers, at most MODEL_WHEELS and MODEL_TIMERS. */
+/* Starts with so many wheels and timers, at most MODEL_WHEELS and MODEL_TIMERS. */
 void oracle_open(struct oracle *o, unsigned wheels, unsigned timers, uint64_t now);
 
 void oracle_arm(struct oracle *o, unsigned wheel, struct oracle_timer *t, uint64_t tick);
-/* The same for a pending timer, which keeps its period. */
+/* Arms a pending timer for another tick; its period stays. */
 void oracle_move(struct oracle *o, unsigned wheel, struct oracle_timer *t, uint64_t tick);
 void oracle_postpone(struct oracle_timer *t, uint64_t tick);
 void oracle_remove(struct oracle_timer *t);
@@ -79,7 +79,7 @@ void oracle_remove(struct oracle_timer *t);
  * beyond the last one then. */
 void oracle_shift(struct oracle *o, unsigned wheel, uint64_t ticks);
 
-/* The cursor is known: a test that sees inside the wheel has asked it. */
+/* Tells the oracle the exact cursor, which a test has read from inside the wheel. */
 void oracle_learns_cursor(struct oracle *o, unsigned wheel, uint64_t cursor);
 
 void oracle_advance_begins(struct oracle *o, unsigned wheel, uint64_t now);
@@ -94,7 +94,7 @@ void oracle_callback_ends(struct oracle *o, unsigned wheel);
 /* Returns true if a must fire before b. Both are pending on one wheel. */
 bool oracle_precedes(const struct oracle_timer *a, const struct oracle_timer *b);
 
-/* With nothing pending no work is left either, and the wheel may jump to `now`. */
+/* tw_next was called. With nothing pending no work is left either, and the wheel may jump to `now`. */
 void oracle_is_asked_for_next(struct oracle *o, unsigned wheel);
 
 /* Returns the earliest tick at which a timer is due, or UINT64_MAX. */

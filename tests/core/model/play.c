@@ -6,8 +6,8 @@
 enum {
     FAR = 0,         /* timer 0 is far away and always pending on wheel 0 */
     PHASE = 128,     /* operations between changes of the number of timers in play */
-    NESTED_MAX = 48, /* operations in callbacks, and */
-    FIRES_MAX = 100, /* catching-up fires of a timer, that one operation may cause */
+    NESTED_MAX = 48, /* operations in callbacks that one operation may cause */
+    FIRES_MAX = 100, /* catching-up fires of one timer that one operation may cause */
     FEW = 16         /* timers that a jump of any length may leave behind */
 };
 
@@ -197,7 +197,7 @@ static void draw_advance(struct model *m, struct op *op) {
 /* ---- Operations. */
 
 #if TW_RUNTIME
-/* Usually records can still be armed for the present afterwards: none can be for a tick before the offset. */
+/* Usually leaves the offset at or before the present: no record can be armed for a tick before the offset. */
 static uint64_t draw_shift(struct model *m, unsigned wheel) {
     const uint64_t now = m->oracle.wheels[wheel].now, offset = m->on[wheel].offset;
     const uint64_t by = draw_distance(m);
@@ -289,10 +289,10 @@ static enum op_kind draw_kind(struct model *m) {
         OP_UPDATE,    OP_IDLE,       OP_NEXT,       OP_DRAIN,     OP_MOVE,      OP_MOVE,
     };
 #if TW_RUNTIME
-    static const enum op_kind rare[] = {OP_SHUTDOWN, OP_RENEW, OP_RENEW, OP_CLEAR,    OP_MISUSE,
-                                        OP_SHIFT,    OP_SHIFT, OP_EACH,  OP_INTERRUPT};
+    static const enum op_kind rare[] = {OP_RETIRE, OP_RENEW, OP_RENEW, OP_CLEAR,    OP_MISUSE,
+                                        OP_SHIFT,  OP_SHIFT, OP_EACH,  OP_INTERRUPT};
 #else
-    static const enum op_kind rare[] = {OP_SHUTDOWN, OP_RENEW, OP_RENEW, OP_CLEAR, OP_MISUSE, OP_INTERRUPT};
+    static const enum op_kind rare[] = {OP_RETIRE, OP_RENEW, OP_RENEW, OP_CLEAR, OP_MISUSE, OP_INTERRUPT};
 #endif
     if (one_in(m, 24))
         return rare[draw(m, sizeof rare / sizeof *rare)];
@@ -311,7 +311,7 @@ static unsigned draw_wheel(struct model *m, unsigned timer) {
 static struct op draw_op(struct model *m) {
     struct op op = {.kind = draw_kind(m), .timer = 1 + (unsigned)draw(m, in_play(m))};
     op.wheel = draw_wheel(m, op.timer);
-    if (m->oracle.timers[op.timer].shut_down && op.kind <= OP_ARM_EVERY && one_in(m, 2))
+    if (m->oracle.timers[op.timer].is_retired && op.kind <= OP_ARM_EVERY && one_in(m, 2))
         op.kind = OP_RENEW;
     if (op.kind == OP_ADVANCE || op.kind == OP_DRAIN || op.kind == OP_UPDATE)
         op.wheel = one_in(m, 4);
@@ -346,7 +346,7 @@ static unsigned draw_neighbour(struct model *m, unsigned wheel) {
 /* Draws the delicate operations: on the timer itself and its neighbours, at ticks nearby. */
 static struct op draw_close_op(struct model *m, unsigned wheel, unsigned timer) {
     static const enum op_kind kinds[] = {OP_CANCEL,    OP_ARM_AT,    OP_ARM_AT,    OP_POSTPONE, OP_FREE,
-                                         OP_ARM_AFTER, OP_ARM_EVERY, OP_MOVE,      OP_RENEW,    OP_SHUTDOWN,
+                                         OP_ARM_AFTER, OP_ARM_EVERY, OP_MOVE,      OP_RENEW,    OP_RETIRE,
                                          OP_SHIFT,     OP_EACH,      OP_INTERRUPT, OP_CLEAR};
     enum { OFTEN = 8, ALL = sizeof kinds / sizeof *kinds };
     unsigned neighbour = one_in(m, 2) ? draw_neighbour(m, wheel) : timer;
@@ -400,7 +400,7 @@ static void on_visit(struct model *m, unsigned wheel) {
 /* ---- A life. */
 
 static uint64_t draw_origin(struct model *m, unsigned origin) {
-#if TW_TICK_BITS == 32 /* often where they wrap */
+#if TW_TICK_BITS == 32 /* often where ticks wrap */
     static const unsigned bits[PLAY_ORIGINS] = {32, 31, 32, 24, 32, 33, 32, 48};
 #else
     static const unsigned bits[PLAY_ORIGINS] = {0, 8, 16, 24, 32, 48, 63, 64};
@@ -424,7 +424,8 @@ static void arm_a_crowd(struct model *m) {
     }
 }
 
-/* Takes most pending timers to one tick or some ticks next to each other, in an order of its own. */
+/* Moves most pending timers to one tick or to some neighbouring ticks, in an order other than that of
+ * arming. */
 static void move_a_crowd(struct model *m) {
     const unsigned timers = in_play(m), stride = one_in(m, 2) ? 1 : 7;
     const uint64_t length = one_in(m, 2) ? 1 : 1 + draw(m, (uint64_t)2 << shape->bits);
@@ -440,7 +441,8 @@ static void move_a_crowd(struct model *m) {
     }
 }
 
-/* Many timers on a wheel that lags over a long jump would take too long. */
+/* Finishes the wheel's work, because many timers on a wheel that lags behind a long jump would take too
+ * long. */
 static void catch_up(struct model *m, unsigned wheel) {
     struct op op = {.kind = OP_DRAIN, .wheel = wheel, .count = TW_UNBOUNDED};
     op.tick = m->oracle.wheels[wheel].now;

@@ -1,5 +1,5 @@
-/* The records of the model: timers that are kept by the wheels' own logs. The oracle knows nothing of that.
- * See model.h and ../shapes/records.h. */
+/* The records of the model: timers in the wheels' logs. To the oracle they are like nodes. See model.h and
+ * ../shapes/records.h. */
 #include "ops.h"
 
 #if TW_RUNTIME
@@ -25,7 +25,7 @@ static void on_fire(struct test_record *record) {
     model_fire_ends(m, wheel);
 }
 
-/* ---- Storage. A record stays where it is as long as its wheel. */
+/* ---- Storage. A record keeps its address for as long as its wheel lives. */
 
 static void open_memory(struct model *m, unsigned wheel, unsigned wheels, uint64_t offset) {
     const size_t bytes = test_records_size(wheels, m->timer_count);
@@ -85,7 +85,7 @@ void model_check_records(struct model *m, unsigned wheel) {
     require(m, on->abandoned == 0, "a fire is said to be abandoned");
 }
 
-/* ---- Operations. Faults of a call are left out: no user makes these calls. */
+/* ---- Operations. They pass no bad arguments, because only the library makes these calls. */
 
 struct call {
     struct test_records *on;
@@ -161,7 +161,7 @@ static int move(struct model *m, const struct op *op) {
     return 0;
 }
 
-/* There is no such call: a record that is moved keeps the order of arming. */
+/* Records have no call to postpone: a move stands in for one, and the order of arming stays exact. */
 static int postpone(struct model *m, const struct op *op) {
     const struct call c = call_of(m, op);
     return c.t->pending && op->tick >= c.t->expiry ? move(m, op) : 0;
@@ -177,9 +177,9 @@ static int disarm(struct model *m, const struct op *op) {
 }
 
 op_function *const record_functions[OP_SHIFT] = {
-    [OP_ARM_AFTER] = arm_after, [OP_ARM_AT] = arm_at,   [OP_ARM_WITHIN] = arm_within,
-    [OP_ARM_EVERY] = arm_every, [OP_MOVE] = move,       [OP_POSTPONE] = postpone,
-    [OP_CANCEL] = disarm,       [OP_SHUTDOWN] = disarm, [OP_RENEW] = disarm,
+    [OP_ARM_AFTER] = arm_after, [OP_ARM_AT] = arm_at, [OP_ARM_WITHIN] = arm_within,
+    [OP_ARM_EVERY] = arm_every, [OP_MOVE] = move,     [OP_POSTPONE] = postpone,
+    [OP_CANCEL] = disarm,       [OP_RETIRE] = disarm, [OP_RENEW] = disarm,
     [OP_FREE] = disarm,
 };
 #else

@@ -16,15 +16,16 @@ static inline uint64_t number_in(const char *name, uint64_t otherwise) {
     return is_set(name) ? strtoull(getenv(name), NULL, 0) : otherwise;
 }
 
-/* In a build that is unoptimised, sanitized or counted an operation takes several times as long. */
+/* Without NDEBUG (builds without optimisation, with a sanitizer or for coverage) an operation takes several
+ * times as long. */
 #ifdef NDEBUG
 enum { RUN_SHORTER = 1 };
 #else
 enum { RUN_SHORTER = 6 };
 #endif
 
-/* `operations` is their number unless an argument or TW_MODEL_OPS says otherwise; a nightly run has ten times
- * as many. */
+/* `operations` is the default number, which an argument or TW_MODEL_OPS overrides; a nightly run has ten
+ * times as many. */
 static inline struct run read_run(int argc, char **argv, uint64_t operations) {
     bool is_long = is_nightly();
     struct run run = {argv[0], 0, seed_of_run()};
@@ -53,7 +54,8 @@ static inline void run_failed(const struct run *run) {
     exit(EXIT_FAILURE);
 }
 
-/* The depth of an exhaustive test: its argument, or that in TW_MODEL_DEPTH. */
+/* The depth of an exhaustive test: its argument, else TW_MODEL_DEPTH, else `depth`, or one less in a slower
+ * build. */
 static inline unsigned read_depth(int argc, char **argv, unsigned depth, unsigned most) {
     const unsigned usual = depth - (RUN_SHORTER > 1);
     const uint64_t chosen = argc > 1 ? strtoull(argv[1], NULL, 10) : number_in("TW_MODEL_DEPTH", usual);

@@ -1,5 +1,5 @@
 // tw_check names each invariant of the logs that is broken. The tests break them by hand, one at a time, in a
-// wheel that is otherwise as busy as one gets.
+// wheel whose other parts are all in use.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -13,7 +13,7 @@ using namespace tickwheel::core;
 using shape = geometry<3, 3, true>;
 using fixture = record_fixture<shape>;
 
-// Records by where they stand, all but `crowd`; and nodes.
+// Records, named for where they stand (but for `crowd`), and nodes.
 constexpr std::uint32_t near = 0, twin = 1, middle = 2, far = 3, seamed = 4, between = 5, crowd = 10,
                         records = 200;
 constexpr tick start = 100, near_tick = start + 2, middle_tick = start + 20, far_tick = start + 3000,
@@ -42,7 +42,7 @@ int fresh(void **) {
     return wheel->broken();
 }
 
-// Late entries, of which the earliest is known.
+// A wheel with late entries, of which the queue knows the earliest.
 int fresh_queue(void **state) {
     fresh(state);
     for (std::uint32_t i = 0; i < 60; ++i)
@@ -55,7 +55,7 @@ int fresh_queue(void **state) {
     return wheel->broken();
 }
 
-// A sweep that stands in a log with more to sweep.
+// A wheel with a sweep that stands in a log and has more to sweep.
 int fresh_sweep(void **state) {
     fresh(state);
     for (std::uint32_t i = crowd; i < records; ++i)
@@ -78,7 +78,7 @@ bool names(const std::string &invariant) {
     return std::find(all.begin(), all.end(), invariant) != all.end();
 }
 
-// The checker must report this invariant.
+// Asserts that the checker reports this invariant.
 void assert_names(const std::string &invariant) {
     if (!names(invariant))
         fail_msg("not reported: %s", invariant.c_str());
@@ -191,7 +191,7 @@ TEST(record_check_allows_records_that_were_moved_later_and_what_is_overdue) {
     assert_int_equal(wheel->broken(), 0);
 }
 
-// More of them than levels.
+// More logs with nothing but a seam than there are levels.
 void leave_seams_alone() {
     for (unsigned slot = shape::near_slots - (shape::top + 3); slot != shape::near_slots; ++slot) {
         entry e = {};
@@ -315,11 +315,11 @@ TEST(record_check_asks_records_for_orders_that_are_far_apart) {
     record.order += std::uint64_t{1} << 40;
     assert_names("an entry of the queue stands where its order differs from the base");
     wheel->disarm(static_cast<std::uint32_t>(
-        &record - wheel->timings.data()));  // of a stale one the order may be another
+        &record - wheel->timings.data()));  // a stale entry may have another order than its record
     assert_int_equal(wheel->broken(), 0);
 }
 
-// At each step, with logs of all levels that open.
+// The checker looks at each step, while logs of all levels open.
 TEST(record_check_finds_nothing_while_late_entries_are_sorted) {
     wheel = std::make_unique<fixture>(records, start);
     for (std::uint32_t i = 0; i < records; ++i)

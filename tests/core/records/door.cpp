@@ -1,5 +1,5 @@
-// The functions of core/records.hpp on the library's own wheels. ../model has them on other shapes, and
-// src/timers uses them.
+// The functions of core/records.hpp, which src/timers uses, on the library's own wheels. ../model tests them
+// on other shapes.
 #include <csetjmp>
 #include <cstdlib>
 #include <memory>
@@ -20,7 +20,7 @@ struct counted {
     unsigned fires = 0, abandoned = 0;
     bool was_in_callback = false;
     tick present = 0;
-    std::jmp_buf *leaves = nullptr;  // by a longjmp, from where no lock is held
+    std::jmp_buf *leaves = nullptr;  // if set, the callback leaves by a longjmp, with no lock held
 
     static void fire(timing *due, tick present, void *self) {
         counted &of = *static_cast<counted *>(self);
@@ -35,7 +35,7 @@ struct counted {
     }
 };
 
-// Two wheels with one lock and memory for records on both.
+// Two wheels that share one lock, and one memory of records.
 class wheels {
   public:
     static constexpr std::size_t records = 8;

@@ -1,4 +1,5 @@
-// src/core/fetching.hpp: how far ahead of the cursor it looks for records. A test cannot see the prefetches.
+// src/core/fetching.hpp: how far ahead of the cursor the wheel looks for records to prefetch. A test cannot
+// see the prefetches themselves.
 #include "core/fetching.hpp"
 
 #include <vector>
@@ -20,7 +21,7 @@ struct fixture {
     } memory = {};
     decltype(memory) *records = &memory;
     tick every = 1;
-    mutable std::vector<tick> found = {};  // the ticks of slots that the searches have come to
+    mutable std::vector<tick> found = {};  // ticks of the slots that the searches have found
     mutable tick from = 0;
     tick cursor = 0;
 

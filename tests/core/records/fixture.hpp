@@ -24,7 +24,7 @@ struct test_access {
     static bool &are_far_apart(order_queue &of) { return of.are_far_apart_; }
 };
 
-// How fixtures name node i in what has fired, where a record has the number of its cell.
+// In `fired`, a record has the number of its cell, and node i has node_at(i).
 constexpr std::uint32_t first_node = 1u << 20;
 constexpr std::uint32_t node_at(std::uint32_t i) { return first_node + i; }
 
@@ -37,7 +37,7 @@ template <class Shape> class record_fixture {
 
     std::vector<timing> timings;
     std::vector<tw_node> nodes;
-    std::vector<std::uint32_t> fired;  // in this order
+    std::vector<std::uint32_t> fired;  // in the order of their fires
 
     explicit record_fixture(std::size_t records, tick start = 0, std::size_t with_nodes = 0,
                             bool is_second = false)
@@ -96,7 +96,7 @@ template <class Shape> class record_fixture {
 
     void begin_advance(tick to) { (*this)->begin_advance(to); }
 
-    // One step; what is due fires.
+    // Takes one step. If a timer is due, it fires.
     next_step step() {
         const next_step said = (*this)->look();
         if (said == next_step::fire_record) {
@@ -118,7 +118,7 @@ template <class Shape> class record_fixture {
         }
     }
 
-    // Look-ahead in so many steps at most, as far as this lead. Returns the number of steps.
+    // Looks ahead by at most `most` steps, and no further than `lead` ticks. Returns the number of steps.
     std::uint32_t look_ahead(tick lead, std::uint32_t most) {
         inside().lead = Shape::low(lead);
         return (*this)->look_ahead(most);
@@ -126,7 +126,7 @@ template <class Shape> class record_fixture {
 
     // --- looking -------------------------------------------------------------------------------
 
-    // Returns how many invariants are broken, and names them.
+    // Prints the broken invariants and returns their number.
     int broken() { return wheel_api::check(&w_, tell, nullptr); }
 
     bool is_within_bound() {
@@ -135,7 +135,7 @@ template <class Shape> class record_fixture {
         return entries() <= 2 * armed() + all_logs::spare && seams() <= entries() + most;
     }
 
-    // How many entries the sweep that is under way has yet to look at.
+    // The number of entries that the current sweep has yet to look at.
     std::size_t ahead_of_sweep() {
         const sweep &at = sweeping();
         std::size_t ahead = at.is_in_log() ? entries_from(at.at()) : 0;
@@ -155,7 +155,7 @@ template <class Shape> class record_fixture {
         return count;
     }
 
-    // The record_caller. The record has been taken off already.
+    // The record_caller. The wheel has already taken the record off.
     static void take_fire(timing *due, tick, void *arg) {
         auto &self = *static_cast<record_fixture *>(arg);
         assert_false(core::is_armed(*due));

@@ -21,8 +21,8 @@ class fixture {
   public:
     order_queue queue = {};
     std::vector<timing> records;
-    std::vector<std::uint64_t> taken;  // orders, as they came
-    std::size_t most_moves = 0;        // of one entry
+    std::vector<std::uint64_t> taken;  // the orders of arming of the entries that came out
+    std::size_t most_moves = 0;        // of any one entry
     record_memory *memory = &memory_;
     std::size_t entries = 0;
 
@@ -39,7 +39,7 @@ class fixture {
     fixture(const fixture &) = delete;
     fixture &operator=(const fixture &) = delete;
 
-    // Takes off the earliest entry if it is known, or moves one.
+    // Takes off the earliest entry if the queue knows it; otherwise moves one entry.
     void step() {
         if (queue.is_first_known()) {
             log &first = queue.first();
@@ -65,7 +65,7 @@ class fixture {
 
     void make_stale(std::size_t i) { records[i].stamp = 0; }
 
-    // Goes on with a sweep by one chunk. Returns false at its end.
+    // Sweeps one more chunk. Returns false when the sweep has ended.
     bool sweep_some() {
         if (!at_.is_in_log()) {
             unsigned i = at_.next();
@@ -147,7 +147,7 @@ TEST(order_queue_moves_orders_that_are_close_to_each_other_once_or_twice) {
     assert_in_order(orders, 2);
 }
 
-// Entries have the lowest 32 bits, and then the records are asked.
+// Entries have the lowest 32 bits of an order; for orders further apart the queue reads the records.
 TEST(order_queue_sorts_orders_that_are_far_apart) {
     for (const std::uint64_t apart : {far_apart - 1, far_apart, far_apart + 1, far_apart << 20}) {
         assert_in_order({5, 5 + apart}, 1 + order_queue::levels);
@@ -159,7 +159,7 @@ TEST(order_queue_sorts_orders_that_are_far_apart) {
             assert_in_order(random_orders(count, 9, std::uint64_t{1} << bits), 1 + order_queue::levels);
 }
 
-// Only one digit differs, the same in all.
+// The orders differ in one digit only.
 TEST(order_queue_sorts_by_each_digit) {
     for (unsigned digit = 0; digit < order_queue::levels; ++digit)
         for (const std::uint64_t others : {UINT64_C(0), UINT64_C(0x1234567812345678)}) {
@@ -192,7 +192,8 @@ TEST(order_queue_may_be_used_again) {
     assert_true(std::is_sorted(test.taken.begin(), test.taken.end()));
 }
 
-// However far it has come: nothing but what is stale is lost, and no stale entry is left after a sweep.
+// However far the sweep has come, no entry is lost unless it is stale, and no stale entry is left after the
+// sweep.
 TEST(order_queue_goes_on_while_a_sweep_does) {
     for (const std::uint64_t range : {std::uint64_t{2000}, far_apart * 64})
         for (const std::size_t steps : {0u, 1u, 500u, 1200u, 3000u})

@@ -1,5 +1,5 @@
-// Records under patterns that leave as many stale entries as can be, where they hurt most: nothing is lost,
-// nothing fires twice, their number is bounded (R5), and so is what each call does (P8).
+// Records under patterns that leave as many stale entries as possible, where these cost most: no timer is
+// lost, none fires twice, the number of stale entries is bounded (R5), and so is the work of each call (P8).
 #include <algorithm>
 #include <numeric>
 
@@ -26,10 +26,10 @@ std::vector<std::uint32_t> shuffled(std::uint32_t count) {
     return order;
 }
 
-// Makes a call that moves so many entries at most. A sweep may get no further in it than the call has to pay
-// for, and to the end of a chunk.
+// Makes a call that moves at most `moves` entries, and asserts that in this call the sweep gets no further
+// than the call must pay for, plus the rest of a chunk.
 //
-// That takes a look at all logs, so builds without optimisation do it for a part of the calls.
+// The assertion has to look at all logs, so builds with assertions make it for one call in 61.
 template <class Fixture, class Call>
 void bounded(Fixture &wheel, Call call, std::size_t moves = order_queue::batch) {
     static unsigned calls;
@@ -64,7 +64,7 @@ template <class Fixture> next_step step_bounded(Fixture &wheel) {
     return said;
 }
 
-// All that is armed fires, and then nothing is left.
+// Every armed record and node fires, and then no entry is left.
 template <class Fixture> void assert_ends_well(Fixture &wheel, tick last) {
     assert_int_equal(wheel.broken(), 0);
     const std::size_t armed = wheel.armed();
@@ -130,7 +130,8 @@ TEST(records_started_and_stopped_in_turn_leave_nothing_behind) {
     for (unsigned i = 0; i < 100000; ++i) {
         wheel.arm(0, 500 + i % 3);
         wheel.disarm(0);
-        assert_true(wheel.entries() <= wheel.armed() + 3);  // one a log, whose chunk it began
+        assert_true(wheel.entries() <=
+                    wheel.armed() + 3);  // one for each log: the entry that began its chunk
     }
     assert_ends_well(wheel, 600);
 }
@@ -159,7 +160,7 @@ TEST(records_that_are_moved_later_by_more_than_32_bits_of_ticks_begin_again) {
     assert_ends_well(wheel, 6 + tick{UINT32_MAX});
 }
 
-// Each level costs the same few steps, however many empty slots are passed.
+// Each level costs the same few steps, however many empty slots lie in between.
 TEST(records_far_away_are_as_many_steps_away_as_near_ones) {
     const auto steps_to = [](tick due) {
         fixture wheel(1);
@@ -175,8 +176,9 @@ TEST(records_far_away_are_as_many_steps_away_as_near_ones) {
                          steps_to(shape::span(level)));
 }
 
-// A sweep meets entries again that come down to logs ahead of it. Other entries hold the sweep up on each
-// level, so that these come down just after it has looked at them, and it must look again.
+// Entries come down to logs ahead of a sweep that has already looked at them, so the sweep meets them again.
+// Other entries hold up the sweep on each level, so that the former come down just after the sweep has looked
+// at them.
 TEST(records_hold_their_bounds_while_entries_come_down_in_step_with_a_sweep) {
     if (shape::top < 5)
         return skip();
@@ -233,12 +235,12 @@ TEST(records_hold_their_bounds_while_a_sweep_finds_one_entry_a_log) {
         wheel.disarm(i);
     for (std::uint32_t i = 0; i < live; ++i)
         disarm_bounded(wheel, i);
-    assert_false(wheel.sweeping().is_under_way());  // it has an end
+    assert_false(wheel.sweeping().is_under_way());  // the sweep does end
     assert_ends_well(wheel, end_of_block);
 }
 
-// Those of `moved` go on to the next tick whenever the sweep has met them, to be met there again: the steps
-// that move them sweep as many entries.
+// Whenever the sweep has met the entries of `moved`, they move on to the next tick, where the sweep meets
+// them again: the steps that move them sweep as many entries.
 TEST(records_hold_their_bounds_while_entries_move_on_ahead_of_a_sweep) {
     if (RECORD_BITS != 8)
         return skip();
@@ -251,7 +253,7 @@ TEST(records_hold_their_bounds_while_entries_move_on_ahead_of_a_sweep) {
     for (std::uint32_t i = stale + moved; i < wheel.timings.size(); ++i)
         wheel.arm(i, shape::span(shape::top));
     wheel.begin_advance(1);
-    for (std::uint32_t i = 0; i <= stale; ++i)  // and one to come to tick 1
+    for (std::uint32_t i = 0; i <= stale; ++i)  // one step more goes to tick 1
         wheel.step();
     for (std::uint32_t i = 0; !wheel.sweeping().is_under_way(); ++i)
         wheel.disarm(i);
@@ -307,7 +309,7 @@ TEST(records_moved_to_one_tick_fire_in_the_order_of_moving) {
         }
 }
 
-// The slot at the cursor is still busy when its plain log is empty, and its late ones are in the queue.
+// The slot at the cursor is still busy while its plain log is empty and its late entries are in the queue.
 TEST(records_that_are_being_sorted_are_not_forgotten_when_one_that_came_meanwhile_is_stopped) {
     fixture wheel(41);
     move_to_one_tick(wheel, 40, 200);
@@ -330,13 +332,13 @@ TEST(records_that_have_stopped_do_not_keep_those_behind_them_waiting) {
     wheel.arm(0, 3);
     wheel.arm(1, 3);
     wheel.arm(2, 2);
-    wheel.arm(2, 3);  // goes on at 2, as a late one
+    wheel.arm(2, 3);  // its entry moves on at 2, and is then late
     wheel.arm(0, 2);  // leaves a stale entry at 3, ahead of record 1
     wheel.advance(3);
     assert_true((wheel.fired == std::vector<std::uint32_t>{0, 1, 2}));
 }
 
-// The first fires when each has moved twice, and the others move on between two fires.
+// The first record fires when each entry has moved twice; the others move on between two fires.
 TEST(records_that_are_late_are_brought_in_order_in_bounded_steps_and_soon_fire) {
     constexpr std::uint32_t count = 512;
     fixture wheel(count, 900);
@@ -378,7 +380,7 @@ TEST(records_that_have_stopped_are_swept_out_of_a_log_of_late_ones) {
     assert_int_equal(wheel.broken(), 0);
 }
 
-// Nothing that was stale when the sweep began is left when it ends, and nothing else is swept away.
+// A sweep takes away every entry that was stale when the sweep began, and no other.
 TEST(records_that_have_stopped_are_swept_out_of_the_queue) {
     for (unsigned steps = 0; steps < 4000; steps += 170) {
         fixture wheel(3000, 900);
@@ -397,7 +399,7 @@ TEST(records_that_have_stopped_are_swept_out_of_the_queue) {
     }
 }
 
-// With steps of the queue between, as many as `steps`: sweeps and moves meet in all ways.
+// Takes up to `steps` steps of the queue in between, so that sweeps and moves meet in all ways.
 void stop_all_while_they_are_sorted(std::uint32_t count, unsigned steps, unsigned until_sort) {
     fixture wheel(count, 900);
     move_to_one_tick(wheel, count, 1000);
@@ -429,14 +431,14 @@ TEST(records_may_all_be_stopped_while_they_are_sorted) {
                 stop_all_while_they_are_sorted(count, steps, until_sort);
 }
 
-// The last entry of a slot may be a stale one of the same record.
+// The last entry of a slot may be a stale entry of the record that is stopped.
 TEST(records_are_stopped_behind_stale_entries_of_their_own) {
     fixture wheel(20, 4);
     for (std::uint32_t i = 1; i <= log_chunk::size; ++i)
         wheel.arm(i, 6);
-    wheel.arm(0, 6);  // begins a chunk, and is left there
+    wheel.arm(0, 6);  // its entry begins a chunk, and stays there as a stale one
     wheel.arm(0, 5);
-    wheel.arm(0, 6);  // goes on at 5, as a late one
+    wheel.arm(0, 6);  // its entry moves on at 5, and is then late
     wheel.advance(5);
     assert_int_equal(wheel.entries(), wheel.armed() + 1);
     wheel.disarm(0);
@@ -494,7 +496,8 @@ TEST(records_are_over_with_a_tick_when_the_last_of_it_has_fired) {
     }
 }
 
-// A few are looked at. With too many, the slot's opening is known, and how early look-ahead begins.
+// If they are few, the wheel looks at each of them. If they are too many, it only knows when the slot opens,
+// and how early look-ahead begins.
 TEST(records_are_next_exactly_if_few_and_else_when_their_slot_opens) {
     constexpr tick opening = shape::span(2), due = opening + 2;
     fixture wheel(100);
@@ -525,7 +528,7 @@ TEST(records_are_next_exactly_if_there_are_few) {
     wheel.cancel_node(0);
     for (std::uint32_t i = 0; i < 10; ++i)
         wheel.arm(i, opening + 40);  // all entries stay where they are
-    assert_null(wheel->first(100));  // nor is any of them a node
+    assert_null(wheel->first(100));  // there are no nodes, either
     assert_ends_well(wheel, opening + 40);
 }
 
@@ -549,11 +552,11 @@ TEST(records_that_are_being_put_in_order_are_due_at_once) {
 
 constexpr tick of_stale = 5000;
 
-// A record is not armed, and its next stamp is that of a stale entry of it, due at of_stale, that was left
-// behind 2^29 stamps ago.
+// Leaves record 0 disarmed. Its next stamp will be that of its stale entry due at of_stale, which is 2^29
+// stamps old.
 void come_round(fixture &wheel) {
     wheel.arm(0, of_stale);
-    wheel.arm(1, of_stale);  // so that the entry cannot be taken back
+    wheel.arm(1, of_stale);  // so that disarm cannot take the entry back
     const std::uint32_t stamp = wheel.timings[0].stamp;
     wheel.disarm(0);
     wheel.timings[0].stamp -= 2 * stamps::one_arming;
@@ -640,7 +643,7 @@ TEST(records_get_chunks_from_every_block_of_memory) {
     assert_true((taken == std::vector<log_chunk *>{memory + 1, memory + 2, memory + 4, memory + 6}));
 }
 
-// Of few entries each has a chunk of its own, and so has a seam; of many, chunks are full.
+// With few records, each entry and each seam has a chunk of its own; with many, the chunks are full.
 TEST(records_need_memory_for_two_entries_and_two_seams_each) {
     constexpr std::size_t many = 15000000, spare = fixture::all_logs::spare;
     const auto entries_of = [](std::size_t records, unsigned wheels) { return 2 * records + wheels * spare; };
@@ -652,7 +655,7 @@ TEST(records_need_memory_for_two_entries_and_two_seams_each) {
                     per_entry + per_entry / 10);
 }
 
-// One entry a log, each with a seam that could not go where it ends.
+// One entry in each log, each with a seam in another chunk because the first was full.
 TEST(records_have_chunks_for_as_many_logs_as_there_can_be) {
     for (const std::uint32_t records : {1u, 2u, 3u, 20u, 300u, 1400u}) {
         fixture wheel(records, 0, records);

@@ -1,5 +1,5 @@
-// Nodes and records of one tick fire in one order (P3), whatever kinds they are of, wherever they stand, and
-// whatever happens to those before and behind them.
+// Nodes and records of one tick fire in the order of arming (P3), wherever they stand, and whatever happens
+// to the timers before and behind them.
 #include <algorithm>
 
 #include "fixture.hpp"
@@ -12,12 +12,13 @@ using shape = geometry<RECORD_BITS, 3, true>;
 using fixture = record_fixture<shape>;
 using fires = std::vector<std::uint32_t>;
 
-// So far ahead: on level 0, on each other level, and in a near and a distant far slot.
+// Distances to level 0, to each other level, and to a near and a distant far slot.
 const tick distances[] = {1, shape::span(1) + 1, shape::span(2) + 1, shape::round + 1, (tick{1} << 41) + 1};
 
 constexpr tick start = shape::round - shape::span(1) + 1;  // close to the end of a round
 
-// A sequence of kinds: bit i says whether the i-th is a record. Both kinds count from 0.
+// A sequence of kinds: if bit i is set, the i-th timer is a record, else a node. Records and nodes each count
+// from 0.
 class sequence {
   public:
     static constexpr unsigned length = asserts ? 5 : 6,
@@ -45,7 +46,7 @@ class sequence {
             wheel.cancel_node(i);
     }
 
-    // All but those of a set.
+    // The sequence without the timers whose bits are set in `without`.
     fires all_but(unsigned without) const {
         fires in_order;
         for (std::uint32_t i = 0; i < length; ++i)
@@ -70,7 +71,7 @@ void assert_fires(fixture &wheel, tick last, const fires &expected) {
     assert_int_equal(wheel.broken(), 0);
 }
 
-// So many steps of look-ahead, or of an advance to this tick.
+// Takes so many steps of look-ahead, or of an advance to `to`.
 void go_some_steps(fixture &wheel, bool by_look_ahead, tick to, unsigned steps) {
     if (!by_look_ahead)
         wheel.begin_advance(to);
@@ -109,7 +110,7 @@ TEST(nodes_and_records_keep_their_order_when_some_are_disarmed) {
             }
 }
 
-// What is moved to the tick at which it is due already goes behind the others.
+// A timer that is moved to the tick where it already is goes behind the others.
 TEST(nodes_and_records_that_are_moved_go_behind_the_others) {
     for (const tick distance : distances)
         for (unsigned kinds = 0; kinds < sequence::count; ++kinds)
@@ -164,7 +165,8 @@ TEST(nodes_and_records_that_are_armed_while_time_passes_keep_the_order) {
             });
 }
 
-// A step lowers a node, an entry or a seam. Both kinds, crossing each other on the way to several ticks.
+// A step lowers a node, an entry or a seam. Here nodes and records cross each other on the way to several
+// ticks.
 TEST(nodes_and_records_of_several_ticks_come_down_in_order) {
     constexpr std::uint32_t each = 40, ticks = 3;
     for (const tick distance : distances) {
@@ -240,7 +242,7 @@ TEST(seams_leave_no_bit_behind_where_the_last_record_was_stopped) {
     assert_int_equal(wheel->next(), never);
 }
 
-// The log's last chunk has the seam or the record alone, and cannot be given back.
+// The log's last chunk has nothing but the seam or the record, and cannot be given back.
 TEST(seams_that_cannot_be_taken_back_move_to_the_end_of_the_ring) {
     for (const std::uint32_t before : {log_chunk::size - 1, log_chunk::size}) {
         fixture wheel(before + 2, 0, 3);
@@ -290,7 +292,7 @@ TEST(seams_are_no_more_than_entries_however_often_nodes_and_records_change_place
 
 // --- sweeps ---
 
-// n r n r ..., and then a sweep of all logs. `stays(i)` says which records are not disarmed before it.
+// Arms nodes and records in turn, disarms the records for which `stays(i)` is false, and sweeps all logs.
 template <class Stays> void assert_order_after_sweep(tick distance, std::uint32_t count, Stays stays) {
     constexpr std::uint32_t others = 400;
     fixture wheel(count + others, start, count);
@@ -339,7 +341,7 @@ TEST(sweeps_keep_the_order_of_nodes_and_records) {
 
 // --- cancel_all ---
 
-// The records stay, and what is armed later goes behind them.
+// The records stay, and timers that are armed later go behind them.
 TEST(clears_leave_records_in_order_with_what_is_armed_later) {
     for (const tick distance : distances)
         for (unsigned kinds = 0; kinds < sequence::count; ++kinds)
@@ -439,7 +441,7 @@ TEST(clears_may_be_ended_by_a_shift_of_all) {
     assert_fires(wheel, 109, {node_at(3), 0, 1, node_at(2), 2, node_at(1)});
 }
 
-// All nodes have left, and the seams not yet, when everything is shifted; and a slot before theirs has a
+// The shift comes when all nodes have left and their seams have not, and when a slot before theirs has a
 // node.
 TEST(clears_may_have_all_shifted_while_they_hand_out_the_last_node) {
     fixture wheel(3, 0, 3);
@@ -491,7 +493,7 @@ TEST(shifts_keep_the_order_of_nodes_and_records) {
             }
 }
 
-// Those of one tick stand in several slots, some of them lowered already.
+// Timers of one tick stand in several slots, because look-ahead has lowered some of them.
 TEST(shifts_keep_the_order_of_what_look_ahead_has_moved) {
     for (const tick distance : distances)
         for (unsigned kinds = 0; kinds < sequence::count; ++kinds)
@@ -537,7 +539,7 @@ TEST(shifts_keep_late_records_before_the_nodes_that_were_armed_later) {
         }
 }
 
-// One step moves one node, record or seam; all are pending or armed all the while.
+// One step moves one node, record or seam. All timers stay pending in between.
 TEST(shifts_go_on_in_steps_between_which_all_may_be_stopped) {
     constexpr std::uint32_t count = 30;
     for (unsigned steps = 0; steps < 3 * count; ++steps) {
@@ -568,8 +570,7 @@ TEST(shifts_go_on_in_steps_between_which_all_may_be_stopped) {
 
 // --- moves to a later tick ---
 
-// The entry stays where it is if no node can stand at the new tick, wherever nodes of that tick may be by
-// now.
+// The entry stays where it is unless a node of the new tick may be pending, in whatever slot.
 TEST(records_are_moved_later_by_touching_them_alone_unless_a_node_may_stand_there) {
     for (const tick first : distances)
         for (const tick second : distances)
@@ -609,8 +610,8 @@ TEST(records_are_moved_later_by_touching_them_alone_if_nodes_stand_at_other_tick
     assert_fires(wheel, shape::round, {node_at(0), node_at(1), node_at(2), 0});
 }
 
-// Of a node and a record that comes from an earlier tick, the one that came first fires first; so it is while
-// both come down, by look-ahead or by steps.
+// A record that is moved to a node's tick fires after the node if the node was armed before the move, else
+// before it. This also holds while both come down, by look-ahead or by steps.
 TEST(records_that_are_moved_later_keep_in_order_with_nodes) {
     for (const tick first : distances)
         for (const tick second : distances)
@@ -636,7 +637,7 @@ TEST(records_that_are_moved_later_keep_in_order_with_nodes) {
                     }
 }
 
-// Nodes of far slots may stand where those of a later round have them.
+// Nodes of far slots may already stand where a later round looks for them.
 TEST(records_that_are_moved_rounds_later_keep_in_order_with_nodes) {
     for (const tick round_at : {tick{1}, tick{3}, tick{7}})
         for (tick round = round_at + 1; round < 3 * round_at + 2; ++round)
@@ -655,7 +656,7 @@ TEST(records_that_are_moved_rounds_later_keep_in_order_with_nodes) {
                 }
 }
 
-// The same record again and again, and a node between.
+// The same record moves twice, with nodes in between.
 TEST(records_that_are_moved_later_twice_keep_in_order_with_nodes) {
     for (const tick distance : distances)
         for (const bool is_first : {false, true}) {
@@ -706,7 +707,7 @@ TEST(seams_are_no_timers) {
     fixture wheel(2, 0, 1);
     wheel.arm_node(0, 5);
     wheel.arm(0, 5);
-    wheel.arm(0, 5 + shape::round);  // its entry stays, if it can
+    wheel.arm(0, 5 + shape::round);  // its entry stays if possible
     wheel.cancel_node(0);
     wheel.disarm(0);
     assert_int_equal(wheel->next(), never);
@@ -722,8 +723,8 @@ TEST(seams_are_no_timers) {
 
 // --- what happens while all is shifted, or walked ---
 
-// A node yet to be shifted may come to any tick, so a record that is moved gets a new entry. The record may
-// fire before such nodes.
+// Until the shift has moved a node, the node may still go to any tick, so a record that is moved gets a new
+// entry. The record may fire before such nodes.
 TEST(records_that_are_moved_in_the_middle_of_a_shift_do_not_stay_behind) {
     fixture wheel(2, 0, 1);
     wheel.arm(0, 5);
@@ -737,7 +738,7 @@ TEST(records_that_are_moved_in_the_middle_of_a_shift_do_not_stay_behind) {
     assert_fires(wheel, 20, {1, 0, node_at(0)});
 }
 
-// A sweep empties the log of what is yet to be shifted.
+// A sweep empties a log that the shift has not reached yet.
 TEST(records_that_are_stopped_in_the_middle_of_a_shift_are_swept_away) {
     constexpr std::uint32_t count = 400;
     fixture wheel(count, 0, 1);
@@ -758,7 +759,7 @@ TEST(records_that_are_stopped_in_the_middle_of_a_shift_are_swept_away) {
     assert_fires(wheel, 20, {0});
 }
 
-// The place of a walk stands between nodes that come down, and a seam behind them.
+// The place of a walk stands between nodes that come down, and a seam stands behind them.
 TEST(places_of_walks_are_dropped_on_the_way_to_a_seam) {
     constexpr std::uint32_t count = 5;
     constexpr tick due = shape::span(1) + 2;
@@ -779,7 +780,7 @@ TEST(places_of_walks_are_dropped_on_the_way_to_a_seam) {
     assert_true(way.is_over());
 }
 
-// --- many seams in a row: their nodes were cancelled, and their records are there (P8) ---
+// --- many seams in a row, whose nodes were cancelled and whose records are pending (P8) ---
 
 constexpr std::uint32_t many = 10 * links_at_once;
 
@@ -822,7 +823,7 @@ TEST(clears_drop_one_seam_at_a_time) {
 
 // --- what a fork interrupts ---
 
-// The child of a fork takes out the places of walks, and nothing else changes.
+// The child of a fork takes out the places of walks and changes nothing else.
 TEST(nodes_and_records_keep_their_order_when_the_places_of_walks_are_dropped) {
     constexpr std::uint32_t count = 9;
     fixture wheel(1, 0, count);
@@ -864,7 +865,7 @@ TEST(nodes_and_records_keep_their_order_when_a_clear_is_abandoned) {
     assert_fires(wheel, 5, {0, node_at(1), 1, node_at(2), node_at(0)});
 }
 
-// Also where seams left their slots with the nodes.
+// Also if seams left their slots with the nodes.
 TEST(nodes_of_an_abandoned_clear_fire_last_though_seams_stood_among_them) {
     fixture wheel(3, 0, 2);
     wheel.arm_node(0, 2);

@@ -1,5 +1,5 @@
-// src/core/sweep.hpp: stale entries go, and nothing else; chunks are filled up; of seams those stay that
-// matter.
+// src/core/sweep.hpp: a sweep drops stale entries and no others, fills up chunks, and keeps only the seams
+// that matter.
 #include "core/sweep.hpp"
 
 #include <algorithm>
@@ -39,7 +39,8 @@ class fixture {
     fixture(const fixture &) = delete;
     fixture &operator=(const fixture &) = delete;
 
-    // Sweeps so many chunks, to the end of the log at most. Returns how many entries were looked at.
+    // Sweeps at most so many chunks, and not beyond the end of the log. Returns how many entries the sweep
+    // looked at.
     unsigned sweep_chunks(unsigned most = ~0u) {
         if (!at.is_under_way())
             at.begin(0, swept);
@@ -51,7 +52,7 @@ class fixture {
         return looks;
     }
 
-    // What the log holds; with '/' between chunks if wanted.
+    // The picture of the log; with '/' between chunks if wanted.
     std::string picture(bool with_chunks = false) {
         std::string made;
         std::size_t found = 0;
@@ -179,7 +180,7 @@ TEST(sweep_leaves_no_seam_at_the_end_of_a_log) {
     assert_swept("abcdefghijklmn|/.", "abcdefghijklmn");
 }
 
-// There is no way back to the chunk before.
+// A log has no links back to the chunk before, so the sweep could not take away this one.
 TEST(sweep_leaves_a_seam_at_the_end_that_is_all_that_its_chunk_has) {
     assert_swept("abcdefghijklmno/|/.", "abcdefghijklmno/|");
 }
@@ -195,7 +196,7 @@ TEST(sweep_finds_what_joins_the_log_behind_it) {
     assert_string_equal(test.picture().c_str(), "ac|x");
 }
 
-// Whatever the owner takes off the front meanwhile.
+// However many entries the owner takes off the front meanwhile.
 TEST(sweep_begins_again_at_the_front_if_its_chunk_has_left) {
     for (unsigned chunks = 0; chunks < 4; ++chunks)
         for (unsigned pops = 0; pops <= 12; ++pops) {

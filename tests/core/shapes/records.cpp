@@ -1,5 +1,5 @@
-// Records on the wheels of a test; see records.h. They fire and fire again as those of src/timers do
-// (record_life.cpp).
+// Records on the wheels of a test; see records.h. They fire, and are armed again, as the records of
+// src/timers are (record_life.cpp).
 #include "records.h"
 
 #if TW_RUNTIME
@@ -13,7 +13,7 @@ namespace {
 
 using namespace tickwheel::core;
 
-// Chunks are this much aligned in src/timers, too.
+// src/timers also aligns chunks to this.
 constexpr std::size_t cache_line = 64;
 
 static_assert(sizeof(timing) <= sizeof test_record::timing && alignof(timing) <= alignof(test_record));
@@ -83,7 +83,7 @@ constexpr std::size_t whole_lines(std::size_t bytes) {
     return (bytes + cache_line - 1) / cache_line * cache_line;
 }
 
-// Takes so many bytes, in cache lines of their own.
+// Takes so many bytes, in whole cache lines.
 void *take(unsigned char *&from, std::size_t bytes) {
     unsigned char *const taken = from;
     from += whole_lines(bytes);

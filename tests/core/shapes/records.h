@@ -1,5 +1,5 @@
-/* records.h - records on the wheels of a test, for C: what src/timers makes of core/records.hpp. Each
- * function but the first two takes the lock of the wheel. Ticks are those of the wheel. */
+/* records.h - records on the wheels of a test, for C: a small stand-in for src/timers, on core/records.hpp.
+ * Each function but the first two takes the lock of the wheel. Ticks are those of the wheel. */
 #ifndef TICKWHEEL_TESTS_CORE_RECORDS_H
 #define TICKWHEEL_TESTS_CORE_RECORDS_H
 
@@ -14,15 +14,15 @@ extern "C" {
 /* A record, zero at first except for `fn`. Keep a record for as long as the wheels that it was armed on: they
  * may still have entries that name it. */
 struct test_record {
-    uint64_t timing[3];                     /* a core::timing */
+    uint64_t timing[3];                     /* holds a core::timing */
     void (*fn)(struct test_record *record); /* called with no lock held */
     tw_tick period;                         /* 0: one-shot */
     enum tw_missed missed;                  /* the next two as in tw_arm_every */
     uint32_t fires_left;
-    tw_tick overruns; /* of the fire that is under way */
+    tw_tick overruns; /* of the running fire */
 };
 
-/* The records of one wheel. Stays where it is. */
+/* The records of one wheel. This struct must keep its address. */
 struct test_records {
     struct tw *w;
     tw_tick offset;     /* no record can be due before this tick; see core::begin_records */
@@ -37,7 +37,7 @@ size_t test_records_size(unsigned wheels, size_t records);
 void test_records_begin(struct test_records on[], unsigned wheels, size_t records, void *memory,
                         tw_tick offset);
 
-/* tw_core_shift, which raises the offset. */
+/* As tw_core_shift; also raises the offset. */
 void test_records_shift(struct test_records *on, tw_tick by);
 
 /* As core::arm_record and so on. REQUIRES: the tick is not before the offset */

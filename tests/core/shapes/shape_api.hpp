@@ -8,8 +8,8 @@
 
 #include "shapes.h"
 
-// F(result, name, parameters, arguments) for each function that a wheel has a part in; but for the two with
-// an enumerator, which is passed on by reference.
+// F(result, name, parameters, arguments) for each function that takes a wheel, except for the two that take
+// an enumerator, which must be passed by reference.
 // clang-format off
 #if TW_RUNTIME
 #define FUNCTIONS_FOR_RUNTIMES(F) \
@@ -101,7 +101,8 @@ struct shape_api : public shape {
 };
 // clang-format on
 
-// Those of the library that the test links, and then null. Written by the build; see WheelShapes.cmake.
+// The shapes of the library that the test links, and then null. The build writes the array; see
+// WheelShapes.cmake.
 extern const shape_api *const all_shapes[];
 
 template <unsigned Bits, unsigned Levels, bool LookAhead> constexpr shape_api api_of_shape(const char *name) {

@@ -4,7 +4,7 @@
  * reaches its rare states within a few ticks. So tests of the core link `wheel_shapes` instead of the
  * library: there the functions of tw.h call those of the shape chosen last. A test of a tree, or of the
  * library itself, links one_shape.c, which has one shape for the wheel and two for a tree. A tree has no
- * slots, but the tests derive their distances from a shape there, too. */
+ * slots, but the tests derive their distances from a shape all the same. */
 #ifndef TICKWHEEL_TESTS_CORE_SHAPES_H
 #define TICKWHEEL_TESTS_CORE_SHAPES_H
 
@@ -20,7 +20,7 @@ struct shape {
     unsigned bits; /* a level has 2^bits slots */
     unsigned levels;
     bool ahead;        /* with look-ahead */
-    bool is_tree;      /* which is the same whatever the distances */
+    bool is_tree;      /* a tree, which has no levels: the other fields only give distances */
     size_t wheel_size; /* bytes that the wheel takes of a struct tw */
 };
 
@@ -31,7 +31,7 @@ extern const struct shape *shape;
  * Wheels of another shape must not be used any more. */
 bool use_shape(unsigned i);
 
-/* Set by on_each_shape.c: tests that can make their wheels without a lock. */
+/* Set by on_each_shape.c if the argument `unlocked` is given: tests then make their wheels without a lock. */
 extern bool wheels_are_unlocked;
 
 /* Ticks in a round of the top level, as a power of two. */

@@ -19,8 +19,8 @@ namespace {
 using tickwheel::virtual_runtime;
 
 // --- an element's callback is in progress (the wheel has released the node) while another thread holds the
-// lock and removes that element. Keys are compared under the lock, so a comparison that waits creates this
-// situation every time.
+// lock and removes that element. The map compares keys under the lock, so a comparison that waits creates
+// this situation every time.
 
 struct one_bucket {
     std::size_t operator()(int) const { return 0; }
@@ -114,7 +114,7 @@ TEST(races, destructor_waits_for_the_callback) {
         entered = true;
         while (!destroying)
             std::this_thread::yield();
-        for (int i = 0; i < 10'000; ++i)  // time for a destructor that does not wait
+        for (int i = 0; i < 10'000; ++i)  // time in which a destructor that did not wait would return
             std::this_thread::yield();
         m->set(2, 2);
         ended = true;
@@ -131,8 +131,8 @@ TEST(races, destructor_waits_for_the_callback) {
     clock.join();
 }
 
-// --- threads make every call at once on a few keys while these expire: each value is reported at most once,
-// and intact
+// --- several threads make every call on a few keys while these expire: the map reports each value at most
+// once, and intact
 
 constexpr int keys = 40, threads = 3, steps = 8000, rounds = 6;
 
@@ -239,7 +239,7 @@ class hammer {
         }
     }
 
-    // A report follows its count, so one may be in progress.
+    // The map counts an expiry before it reports it, so one report may still be in progress.
     void check_counts() {
         const std::uint64_t counted_before = m_->stats().expired;
         while (expired_ < counted_before)

@@ -78,14 +78,14 @@ TEST(ttl_map, looks_up_without_making_a_key) {
     virtual_runtime rt;
     tickwheel::ttl_map<std::string, int, view_hash> m(rt, {.ttl = 1s});
     m.set("a", 1);
-    const std::string_view a = "a";  // does not convert to std::string implicitly
+    const std::string_view a = "a";  // no implicit conversion to std::string
     EXPECT_EQ(m.get(a), 1);
     EXPECT_TRUE(m.contains(a));
     EXPECT_TRUE(m.touch(a));
     EXPECT_TRUE(m.erase(a));
 }
 
-// A type that cannot form a key is rejected by overload resolution, not by an error inside.
+// Overload resolution rejects a type that cannot form a key; the compiler reports no error inside the map.
 template <class Map, class K>
 concept gets = requires(Map &m, const K &key) {
     m.get(key);
@@ -230,7 +230,8 @@ TEST(ttl_map_times, jitter_spreads_within_its_fraction) {
     EXPECT_EQ(m.size(), 0U);
 }
 
-// Time leaps past the element's deadline, and the first callback to run still finds it in memory.
+// Leaps past an element's deadline and calls `what` in the first callback, while the map still holds the
+// element.
 template <class Map, class What> void while_it_is_late(virtual_runtime &rt, Map &m, What what) {
     tickwheel::pinned_timer first(rt, what);
     first.after(10ms);
@@ -289,7 +290,7 @@ struct reporting : testing::Test {
     }
 };
 
-// Replaced by its own key, or pushed out by another one.
+// The new entry replaces the one of its own key, or pushes out that of another key.
 TEST_F(reporting, set_reports_an_expired_entry_that_it_removes_as_expired) {
     for (const int key : {1, 2}) {
         texts m(rt, with(1));
@@ -461,7 +462,7 @@ void wait_until_all_missed(map &m) {
         std::this_thread::yield();
 }
 
-// Also if the key is erased meanwhile.
+// Also if another call erases the key meanwhile.
 TEST_F(loading, runs_once_for_concurrent_misses) {
     for (const bool is_erased : {false, true}) {
         std::atomic<int> right{0};

@@ -70,7 +70,7 @@ void irq_restore(uint32_t was) { masked = was != 0; }
 uint64_t clock_now(void) { return now; }
 
 void clock_sleep_until(uint64_t tick) {
-    assert(masked); /* since before tw_next, which has taken and released the lock */
+    assert(masked); /* the loop masked interrupts before tw_next, which takes and releases the lock */
     sleep_to(tick);
 }
 void wait_for_interrupt(void) {}

@@ -1,11 +1,11 @@
 #!/bin/sh
-# check_output.sh FOLDER: the reference that was written to the folder is well made. Run it by ./dev reference.
+# check_output.sh FOLDER: checks the reference in FOLDER. Run it by ./dev reference.
 set -u
 here=$(dirname "$0")
 output=$1
 failed=0
 
-# mandoc says what it complains of, and fails from warnings on.
+# mandoc prints its complaints, and fails if one is a warning or worse.
 (cd "$output/man" && mandoc -T lint -W warning man3/*.3) || failed=1
 for section in NAME SYNOPSIS DESCRIPTION "RETURN VALUE" ERRORS "SEE ALSO"; do
     grep -qxE "\.SH \"?$section\"?" "$output/man/man3/tw_runtime_start.3" || {

@@ -1,5 +1,5 @@
-"""check_page.py index.html: elements nest, each id stands once, each link leads to one, nothing is loaded
-from elsewhere, the build fills nothing in, and the page begins with runtime.h."""
+"""check_page.py index.html: elements nest, each id is unique, each link leads to an id, the page loads
+nothing from elsewhere, no placeholder of the build is left, and the page begins with runtime.h."""
 import re
 import sys
 from html.parser import HTMLParser

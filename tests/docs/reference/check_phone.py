@@ -1,5 +1,5 @@
-"""check_phone.py index.html: on a phone the header, which stays, hides no title that the reader has jumped to, by a link
-or from the search. In Chromium."""
+"""check_phone.py index.html: on a phone, in Chromium, the sticky header covers no title that the reader has
+jumped to, by a link or from the search."""
 import sys
 from pathlib import Path
 

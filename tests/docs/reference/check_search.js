@@ -1,4 +1,4 @@
-// check_search.js index.html: what the page's own search finds, by its own code.
+// check_search.js index.html: runs the code of the page's search and checks what it finds.
 const assert = require("assert");
 const page = require("fs").readFileSync(process.argv[2], "utf8");
 const entries = JSON.parse(page.match(/<script type="application\/json" id="index">(.*?)<\/script>/s)[1]);

@@ -6,8 +6,9 @@
   - it names the errors that the code can return, unless the conventions do, and no others.
 
 Prints each function that breaks a rule, and fails if there is one. HEADERS (one or more, with commas) and CODE are folders
-in ROOT. What the code returns is found by its text, as far as that goes: the file ERRORS has what the text does not tell.
-"Conventions are those of X.h" at the head of a header passes the conventions on.
+in ROOT. The script searches the text of the code for the errors that it returns; the file ERRORS corrects
+that where the text misleads. "Conventions are those of X.h" at the head of a header passes the conventions
+on.
 """
 import errno
 import fnmatch
@@ -63,7 +64,7 @@ def findings_in_errors(function, conventions, code, exceptions):
 
 
 class Exceptions:
-    """The file ERRORS, of which each line has to be needed."""
+    """The file ERRORS. A line that makes no difference is an error itself."""
 
     def __init__(self, path):
         self.lines = [line.split(None, 3) for line in path.read_text().splitlines() if line and line[0] in "+-"]
@@ -90,7 +91,7 @@ CONTRACT = re.compile(r"\s*\bTW_(?:(?:REQUIRES|YIELDS|(?:TRY_)?ACQUIRE|RELEASE)\
 
 
 def count_of_arguments(code, at):
-    """Of the list that begins at `at`, right after its bracket."""
+    """The number of arguments in the list that begins at `at`, right after its bracket."""
     depth, commas, start = 1, 0, at
     while depth > 0 and at < len(code):
         depth += (code[at] in "([{") - (code[at] in ")]}")
@@ -100,7 +101,8 @@ def count_of_arguments(code, at):
 
 
 def calls_in(body):
-    """(name, number of arguments) of what is called; None for what a function or template is given to call."""
+    """(name, number of arguments) of each call; None as the number where a function or template gets the name
+    to call."""
     calls = {(found[1], count_of_arguments(body, found.end()))
              for found in re.finditer(r"(?<![.>\w])(\w+)(?:<(?:[\w:, ]|<\w+>)+>)?\(", body)}
     for given in re.findall(r"\w<((?:[\w:, ]|<\w+>)+)>\(|[(,] ?(tw_\w+)(?=[,)])", body):
@@ -109,8 +111,8 @@ def calls_in(body):
 
 
 class Code:
-    """The functions of the folders CODE, and the errors that they return as far as their text tells: those
-    that stand in a function, or in one that it calls by name."""
+    """The functions of the folders CODE, and the errors that they return as far as their text tells: the
+    errors in the body of a function, or of a function that it calls by name."""
 
     def __init__(self, folders):
         self.text, self.functions, self.public, self.seen = {}, {}, {}, {}
@@ -146,8 +148,8 @@ class Code:
 
     @functools.cache
     def places(self, name, path):
-        """The files whose function of this name is meant by a call in `path`: itself, else its headers, else
-        the sources beside a header that declares it."""
+        """The files whose function of this name a call in `path` can mean: the file itself, else its headers,
+        else the sources next to a header that declares the function."""
         paths = {function[0] for function in self.functions[name]}
         if path in paths:
             return {path}

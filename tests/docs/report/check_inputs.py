@@ -1,7 +1,8 @@
-"""check_inputs.py wheel|drivers PROGRAM [ARGUMENT...]: what the program writes for ./dev report is whole and right.
+"""check_inputs.py wheel|drivers PROGRAM [ARGUMENT...]: the program's output for ./dev report is complete and
+right.
 
-Of a recording: every timer fires on its tick, none twice and none forgotten, and stands in a slot that its tick
-belongs to. Of the drivers: every fire is counted once, by cause and by how long it ran.
+In a recording, every timer fires once, on its tick, and stands in a slot that its tick belongs to. For the
+drivers, every fire is counted once, by cause and by how long it ran.
 """
 import json
 import subprocess
@@ -20,7 +21,7 @@ def expect(is_so, what):
 
 
 def states_of(recording):
-    """After each frame: {timer: its slot}. Checks each event as it goes."""
+    """Yields {timer: its slot} after each frame, and checks each event on the way."""
     bits, top, width = recording["bits"], recording["levels"] - 1, 2 << recording["bits"]
     due, placed_by, slot_of, postponed = {}, {}, {}, set()
 

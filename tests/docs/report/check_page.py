@@ -1,6 +1,7 @@
-"""check_page.py PAGE BENCH DRIVERS WHEEL: opens the page in Chromium, and compares it with what it was made of.
+"""check_page.py PAGE BENCH DRIVERS WHEEL: opens the page in Chromium, and compares it with the three inputs
+that it was made from.
 
-Then it breaks copies of the page, each in one way, and each must be found out.
+Then it breaks copies of the page, each in one way, and must detect each.
 """
 import json
 import math
@@ -17,7 +18,7 @@ from chromium import Chromium, ScriptError  # noqa: E402
 
 NARROW, WIDE = 360, 1200
 
-# Text and what is behind it, where the two are too much alike.
+# Texts with too little contrast to their background.
 FAINT = """(() => {
   const context = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
   const light = colour => {
@@ -47,7 +48,8 @@ UNNAMED = """[...document.querySelectorAll("svg:not([aria-hidden]), button, sele
     element.querySelector("caption")))
   .map(element => element.outerHTML.slice(0, 80))"""
 
-# What shifts when the page is there and the wheel turns; a reader's own acts do not count as such.
+# How much the layout shifts while the page loads and the wheel turns; shifts that the reader causes do not
+# count.
 SHIFTS = """new Promise(done => {
   let sum = 0;
   new PerformanceObserver(list => list.getEntries().forEach(each => sum += each.value))
@@ -74,7 +76,8 @@ DOTS = """[...document.querySelectorAll(".timer")].map(dot => {
 
 
 def check_bench(browser, bench):
-    """Every row has its bar, with its value as text, and the bars of a chart are as their values."""
+    """Every row has its bar, with its value as text, and the bars of a chart are in proportion to their
+    values."""
     charts = browser.value("""[...document.querySelectorAll(".chart")].map(chart => ({
       workload: chart.dataset.workload, n: Number(chart.dataset.n), rows: [...chart.querySelectorAll("tbody tr")].map(row => ({
         impl: row.querySelector("th").firstChild.data.trim(), value: Number(row.dataset.value),
@@ -90,7 +93,8 @@ def check_bench(browser, bench):
             expect(abs(row["percent"] - wanted) < .1, f"{chart['workload']}: the bar of {row['impl']} has the wrong length")
 
 def check_headline(browser, bench):
-    """It has each library that the chart of its figure has, whoever wins; and those that ran stand below it."""
+    """The headline has each library that the chart of its figure has, whichever wins; the line below it names the
+    libraries that ran."""
     rows = [row for row in bench["results"] if row["workload"] == "rearm-cold"]
     most = max(row["n"] for row in rows if row["impl"] in LIBRARIES)
     headline = browser.value("document.querySelector('h1').textContent")
@@ -104,7 +108,7 @@ def check_headline(browser, bench):
 
 
 def check_drivers(browser, measured):
-    """The bars of a histogram add up to its fires, by cause."""
+    """The bars of each histogram add up to its number of fires, by cause."""
     for driver in measured["drivers"]:
         if "not_run" in driver:
             expect(driver["not_run"] in browser.value("document.getElementById('late').textContent"), "why a driver did not run")
@@ -124,7 +128,7 @@ def slot_at(recording, x, y):
 
 
 def check_wheel(browser, recording, every):
-    """At each frame the dots stand where the recording has the timers."""
+    """At each frame, the dots stand where the recording places the timers."""
     for frame, slot_of in enumerate(states_of(recording)):
         if frame % every and frame + 1 != len(recording["frames"]):
             continue
@@ -144,7 +148,7 @@ def press(browser, key, code):
 
 
 def check_playing(browser):
-    """It plays by itself once it is seen, frame by frame; and keys pause and step it."""
+    """The player starts by itself, frame by frame, once the reader sees it; keys pause and step it."""
     visited = browser.value("""new Promise((done, fail) => {
       const player = document.getElementById("player"), visited = [];
       new MutationObserver(() => visited.push(Number(player.dataset.frame)) === 5 && done(visited))
@@ -165,7 +169,7 @@ def check_playing(browser):
 
 
 def check_still(browser):
-    """It stays still for a reader who wants no motion, seen or not."""
+    """The player stays still for a reader who wants no motion, even when it scrolls into view."""
     word = browser.value("""new Promise(done => {
       document.getElementById("rings").scrollIntoView();
       setTimeout(() => done(document.getElementById("play").textContent), 400);
@@ -213,7 +217,7 @@ def check(browser, page, bench, measured, recording, every):
     expect(not browser.complaints, f"the browser complains: {browser.complaints}")
 
 
-# (what is broken, text of the page, what is put in its place)
+# (the fault, a text of the page, its replacement)
 BREAKS = [
     ("a bar is missing", '<i style="width:', '<em style="width:'),
     ("a value is wrong", '<td class="value"><b>', '<td class="value"><b>1'),

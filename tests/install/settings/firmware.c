@@ -1,4 +1,4 @@
-/* Uses the library as the project has set it. */
+/* Uses the library with the project's settings. */
 #include <string.h>
 
 #include <tickwheel/fires.h>
@@ -11,7 +11,7 @@ static struct tw wheel = TW_WHEEL(wheel);
 static struct tw_fire_count fires;
 static struct tw_node node = TW_NODE(tw_count_fire, &fires);
 
-/* Whether the wheel has the mark of the project's lock. */
+/* Returns whether the wheel has the mark of the project's lock. */
 static int is_marked(void) {
     const uint32_t mark = 1234;
     for (size_t at = 0; at + sizeof mark <= sizeof wheel; at += sizeof mark)

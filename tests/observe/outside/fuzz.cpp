@@ -1,5 +1,5 @@
-// Any bytes, read as requests by what the library has for its server, and as answers by what tickwheel-top
-// has. Whatever they are, memory and time are bounded, and nothing that is shown can do harm to a terminal.
+// Feeds arbitrary bytes to the parser of requests in the library's server, and to the parser of answers in
+// tickwheel-top. Whatever the bytes are, memory and time are bounded, and no output can harm a terminal.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -13,13 +13,13 @@ namespace {
 
 using tickwheel::observe::inspect::request;
 
-// Stops the program if something does not hold; in builds without assertions, too.
+// Stops the program if the condition is false, in builds without assertions, too.
 void expect(bool holds) {
     if (!holds)
         std::abort();
 }
 
-// As the server takes them off one by one.
+// Takes requests off the front one by one, as the server does.
 void read_requests(std::string_view bytes) {
     using namespace tickwheel::observe::inspect;
     while (!bytes.empty()) {
@@ -35,7 +35,7 @@ void read_requests(std::string_view bytes) {
     }
 }
 
-// Printable characters in UTF-8 only, and none that turns the direction of writing.
+// Only printable characters in UTF-8, and none that changes the direction of writing.
 void expect_harmless(const std::string &line) {
     for (const char *at = line.c_str(); at < line.c_str() + line.size();) {
         const unsigned length = tickwheel::base::length_of_character(at);

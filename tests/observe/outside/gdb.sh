@@ -1,6 +1,6 @@
 #!/bin/sh
-# gdb.sh PRINTERS LOOKED_AT TREE: what gdb prints of a program at a breakpoint, and of its core; and of a wheel
-# of the other engine. 77: there is no gdb here that may look at a process.
+# gdb.sh PRINTERS LOOKED_AT TREE: what gdb prints about a program at a breakpoint, about its core file, and
+# about a tree. Exits with 77 if there is no gdb that may look at a process.
 set -eu
 printers=$1 looked_at=$2 tree=$3
 folder=$(mktemp -d)
@@ -9,7 +9,7 @@ trap 'rm -rf "$folder"' EXIT
 
 command -v gdb >/dev/null || { echo "left out: gdb is not installed" && exit 77; }
 
-# debug ARGUMENT...: quiet, with the printers and nothing of the user's
+# debug ARGUMENT...: quiet, with the printers and without the user's own settings
 debug() { gdb --nx --batch -iex 'set auto-load off' -ex "source $printers" "$@" </dev/null 2>&1; }
 
 prints='print far
@@ -21,7 +21,7 @@ print *handles
 print a_handle'
 echo "$prints" >"$folder/prints"
 
-# printed FILE PATTERN: a line of what was printed is so
+# printed FILE PATTERN: fails unless a line of FILE matches
 printed() {
     grep -qE -- "$2" "$folder/$1" || { cat "$folder/$1" && echo "not printed ($1): $2" && exit 1; }
 }
@@ -54,7 +54,7 @@ check live
 debug -x "$folder/prints" "$looked_at" "$folder/core" >"$folder/dead"
 check dead
 
-# Nothing in the process is called: there is none.
+# The printers call no function of the process: with a core file there is no process.
 printed dead '^\$7'
 
 debug -ex 'set startup-with-shell off' -ex 'set disable-randomization off' -ex 'break all_is_there' -ex run \

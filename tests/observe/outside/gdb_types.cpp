@@ -1,4 +1,5 @@
-// The library's types, for the debug information of looked_at: as if the library had been built with it.
+// The library's types, for the debug information of looked_at: as if the library had been built with debug
+// information.
 #include "runtime/state.hpp"
 #include "timers/record_set.hpp"
 

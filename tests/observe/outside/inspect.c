@@ -1,5 +1,5 @@
-/* A runtime that is looked at through its socket: by its owner alone, whatever clients do, and until it ends.
- */
+/* A runtime that clients look at through its socket: only its user may, whatever clients do, and until the
+ * runtime ends. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -78,7 +78,7 @@ static const char *ask(int fd, const char *request) {
     return read_until(fd, "end\n");
 }
 
-/* True if the server says no_callback (any more) and hangs up. */
+/* True if the server sends nothing more and hangs up. */
 static bool is_hung_up(int fd) {
     const bool is_silent = read_until(fd, "\n")[0] == 0;
     close(fd);
@@ -90,7 +90,7 @@ static long number_in(const char *text, const char *name) {
     return at != NULL ? strtol(at + strlen(name), NULL, 10) : -1;
 }
 
-/* A client that does all that one should. Returns the process that has answered. */
+/* A well-behaved client. Returns the process that has answered. */
 static long process_that_answers(void) {
     const int fd = connected();
     assert_string_equal(read_until(fd, "\n"), "tickwheel 1\n");
@@ -106,7 +106,7 @@ static struct tw_runtime *looked_at(void) {
     return rt;
 }
 
-/* --- what is answered ------------------------------------------------------------------ */
+/* --- answers --------------------------------------------------------------------------- */
 
 FIXTURE(make_folder, remove_folder);
 
@@ -165,7 +165,7 @@ TEST(tells_those_that_are_due_first) {
     for (int i = 0; i < MANY; ++i)
         sooner += known[i] < last - 50 * TW_SECOND;
     assert_int_equal(told, 64);
-    assert_true(sooner <= 64); /* whatever is due before the last of them was told */
+    assert_true(sooner <= 64); /* `sooner`: timers that are due before the last timer that the answer lists */
     close(fd);
     assert_ok(tw_runtime_free(rt));
 }
@@ -285,7 +285,7 @@ TEST(another_user_gets_nothing) {
         skip();
     }
     struct tw_runtime *const rt = looked_at();
-    for (int is_open = 0; is_open < 2; ++is_open) { /* with modes that let everybody in, too */
+    for (int is_open = 0; is_open < 2; ++is_open) { /* also with modes that would let every user in */
         const pid_t child = fork();
         if (child == 0) {
             expect(setgroups(0, NULL) == 0 && setgid(NOBODY) == 0 && setuid(NOBODY) == 0);
@@ -301,7 +301,7 @@ TEST(another_user_gets_nothing) {
     assert_ok(tw_runtime_free(rt));
 }
 
-/* --- clients that are not as they should be -------------------------------------------- */
+/* --- bad clients ----------------------------------------------------------------------- */
 
 TEST(answers_what_it_does_not_know_with_an_error_and_hangs_up) {
     static const char *const wrong[] = {
@@ -323,8 +323,8 @@ TEST(answers_what_it_does_not_know_with_an_error_and_hangs_up) {
     assert_ok(tw_runtime_free(rt));
 }
 
-/* Silent ones take all places, and a further one asks without reading. They are dropped after a while, and
- * the last one waits until then. */
+/* Silent clients take all places, and one sends requests without reading. After a while the server drops
+ * them, and the last client, which has waited until then, gets its answer. */
 TEST(drops_those_that_do_nothing) {
     enum { PLACES = 4 };
     struct tw_runtime *const rt = looked_at();
@@ -384,16 +384,16 @@ TEST(stays_with_the_parent_of_a_fork) {
             expect(tw_runtime_after_fork(rt) == 0 && tw_inspect_start(rt, own) == 0);
             expect(connect_to(own) >= 0 && tw_runtime_free(rt) == 0 && access(own, F_OK) != 0);
         }
-        expect(access(path, F_OK) == 0); /* it is not the child's to remove */
+        expect(access(path, F_OK) == 0); /* the socket is not the child's to remove */
         expect(write(to_parent[1], &byte, 1) == 1);
-        expect(read(to_child[0], &byte, 1) == 0); /* until the parent has seen the end */
+        expect(read(to_child[0], &byte, 1) == 0); /* waits until the parent has seen the end */
         leave(0);
     }
     close(to_parent[1]);
     (void)!read(to_parent[0], &byte, 1);
     assert_int_equal(process_that_answers(), getpid());
     assert_ok(tw_runtime_free(rt));
-    assert_true(is_hung_up(fd)); /* though the child lives: it has no copy */
+    assert_true(is_hung_up(fd)); /* though the child lives: it has no copy of the descriptor */
     close(to_child[0]);
     close(to_child[1]);
     close(to_parent[0]);
@@ -404,7 +404,7 @@ TEST(ends_with_its_runtime) {
     struct tw_runtime *const rt = looked_at();
     const int fd = connected();
     read_until(fd, "\n");
-    assert_ok(tw_runtime_stop(rt)); /* and stays until it is freed */
+    assert_ok(tw_runtime_stop(rt)); /* the server stays until tw_runtime_free */
     assert_int_equal(number_in(ask(fd, "stats\n"), "pid "), getpid());
     assert_ok(tw_runtime_free(rt));
     assert_true(is_hung_up(fd));

@@ -1,6 +1,6 @@
-/* looked_at: a program for others to look at: tickwheel-top, and gdb. It prints a line when all timers are
- * as their tests expect them, and then waits for the end of its standard input.
- * looked_at trace: records timers of all kinds, and writes the recording to the standard output. The begin
+/* looked_at: a program for tickwheel-top and gdb to look at. It prints a line when all timers are as the
+ * tests expect them, and then waits for the end of its standard input.
+ * looked_at trace: records timers of all kinds, and writes the recording to the standard output. The start
  * and the end of the run, by CLOCK_MONOTONIC in nanoseconds, go to the standard error. */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -42,7 +42,7 @@ static void on_event(const struct tw_event *event, void *arg) {
     (void)arg;
 }
 
-/* Where a debugger stops it. */
+/* Where a debugger stops the program. */
 void all_is_there(void);
 __attribute__((noinline)) void all_is_there(void) { __asm__ volatile("" ::: "memory"); }
 
@@ -125,7 +125,7 @@ static int record(void) {
     need(tw_timer_every(handles, &handle, MS, TW_BURST, public_callback, NULL) == 0);
     while (fired < 20 || ran < 20 || handled < 20)
         pause_ms(1);
-    tw_runtime_stop(rt); /* and nothing runs on the workers, either */
+    tw_runtime_stop(rt); /* nor does anything run on the workers any more */
     need(tw_trace_start(rt, 0) == 0);
     const long long end = now();
     pause_ms(2);

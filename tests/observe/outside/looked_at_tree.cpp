@@ -7,7 +7,7 @@ static tw_node nodes[6];
 
 __attribute__((used)) static const tickwheel::core::library_wheel *tw_type_of_wheel;
 
-// Where a debugger stops it.
+// Where a debugger stops the program.
 extern "C" void all_is_there();
 __attribute__((noinline)) void all_is_there() { __asm__ volatile("" ::: "memory"); }
 

@@ -16,7 +16,7 @@ except ImportError:
 
 
 def with_commas(folder):
-    """A locale that writes 0,5, made of the system's sources if there are any."""
+    """A locale that writes 0,5, made from the system's sources if it has any."""
     made = shutil.which("localedef") and subprocess.run(
         ["localedef", "-i", "de_DE", "-f", "UTF-8", os.path.join(folder, "de_DE.UTF-8")], capture_output=True
     ).returncode == 0
@@ -27,7 +27,7 @@ def with_commas(folder):
 with tempfile.TemporaryDirectory() as folder:
     run = subprocess.run([sys.argv[1]], capture_output=True, check=True, timeout=100, env=with_commas(folder))
 text, known_text = run.stdout.split(b"----\n")
-text = text.decode("utf-8")  # fails if a byte of it is no UTF-8
+text = text.decode("utf-8")  # fails if the text is not UTF-8
 families = {family.name: family for family in text_string_to_metric_families(text)}
 samples = {}
 for family in families.values():

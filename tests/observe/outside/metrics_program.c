@@ -1,6 +1,6 @@
-/* metrics_program: prints a runtime's metrics, then a line of dashes, and then the same counters as they are
- * known to the program, one a line: NAME, a tab, LABEL in hexadecimal, a tab, and the number. The program's
- * locale writes numbers with a comma, if there is such a one. */
+/* metrics_program: prints a runtime's metrics, then a line of dashes, and then the same counters from the
+ * program's own queries, one in each line: NAME, a tab, LABEL in hexadecimal, a tab, and the number. The
+ * program's locale writes numbers with a comma, if the system has such a locale. */
 #include <locale.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -42,7 +42,8 @@ static void say_histogram(const char *cause, const struct tw_histogram *histogra
     say("sum", cause, (double)histogram->sum_ns);
 }
 
-/* Enough labels for the row of further ones, which one of them has the name of. */
+/* More labels than the runtime counts apart, so that the rest share a row; one label has the name of that
+ * row. */
 static struct tw_node nodes[70];
 static char many[70][8];
 static const char *const hostile[] = {
@@ -63,7 +64,7 @@ int main(void) {
         snprintf(many[i], sizeof many[i], "many %u", i);
         tw_node_init(&nodes[i], nothing, NULL);
         need(tw_runtime_label(rt, &nodes[i], i < HOSTILE ? hostile[i] : i == HOSTILE ? NULL : many[i]) == 0);
-        /* Those that share a row have overruns, too. */
+        /* Some timers of the labels that share a row have overruns, too. */
         const enum tw_missed missed = i < HOSTILE || i % 2 == 0 ? TW_COALESCE : TW_BURST;
         need(tw_runtime_every(rt, &nodes[i], (i % 7 + 1) * MS, missed) == 0);
     }

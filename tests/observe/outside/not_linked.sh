@@ -1,5 +1,6 @@
 #!/bin/sh
-# not_linked.sh NM PROGRAM: a program that neither records nor is looked at has none of the code for that.
+# not_linked.sh NM PROGRAM: a program that starts neither a recording nor the server for tickwheel-top does
+# not link the code for that.
 nm=$1 program=$2
 "$nm" -C "$program" | grep -q tw_runtime_metrics || { echo "$program has no symbols" && exit 1; }
 if "$nm" -C "$program" | grep -E ' [tTdD] .*(tw_(trace|inspect)_|tickwheel::runtime::(trace_of|open_listener|answer_request))'; then

@@ -1,5 +1,5 @@
-"""terminal.py TOP LOOKED_AT: tickwheel-top in a terminal: it draws, follows a change of size, ends by q and by
-signals, and gives the terminal back as it was."""
+"""terminal.py TOP LOOKED_AT: tickwheel-top in a terminal: it draws, follows a change of size, ends by q and
+by signals, and restores the terminal."""
 import fcntl
 import os
 import pty

@@ -1,6 +1,6 @@
 #!/bin/sh
-# top.sh TOP LOOKED_AT: tickwheel-top finds a program, shows what its timers do, and clears away what a dead
-# program has left.
+# top.sh TOP LOOKED_AT: tickwheel-top finds a program, shows what the program's timers do, and removes the
+# socket of a dead program.
 set -eu
 top=$1 looked_at=$2
 folder=$(mktemp -d)
@@ -13,7 +13,7 @@ fail() {
     exit 1
 }
 
-# shown WORD...: the words stand on one line of what was shown, in this order
+# shown WORD...: fails unless a line of the output has the words in this order
 shown() {
     pattern=$(echo "$*" | sed 's/ /.*/g')
     grep -qE "$pattern" "$folder/shown" || { cat "$folder/shown"; fail "not shown: $*"; }
@@ -34,7 +34,7 @@ process=$(cat "$folder/process")
 "$top" --once --seconds 0.5 --timers 8 >"$folder/shown"
 shown "\($process\)" 'looked at' sleep monotonic 'ticks of 1 ms'
 shown 'fires/s' 'wake-ups/s' '3 pending'
-shown 'often' ' [0-9]+ +[1-9][0-9.]+ ' # it fires
+shown 'often' ' [0-9]+ +[1-9][0-9.]+ ' # the timers fire
 shown 'late, woken late' '[0-9]+ [mun]?s'
 shown 'far' '[0-9.]+ h' once node
 shown session '[0-9.]+ h' once handle
@@ -51,14 +51,14 @@ for wrong in '--seconds 0' '--seconds x' '--timers 65' --what '1 2' --seconds; d
     if "$top" $wrong >"$folder/shown" 2>&1 || [ $? -ne 2 ]; then fail "it took $wrong"; fi
 done
 
-# One that is killed leaves its socket.
+# A program that is killed leaves its socket.
 kill -KILL "$process"
 while kill -0 "$process" 2>/dev/null; do wait "$process" || true; done
 [ -S "$(echo "$folder"/tickwheel/"$process".*)" ] || fail "nothing was left over; so this test shows nothing"
 "$top" --once >"$folder/shown" 2>&1 && fail "a dead program was shown"
 [ -z "$(ls "$folder/tickwheel")" ] || fail "what a dead program has left is still there"
 
-# A folder that others can enter is not trusted.
+# tickwheel-top does not trust a folder that other users can enter.
 chmod 755 "$folder/tickwheel"
 "$top" --once 2>"$folder/said" && fail "it trusted a folder that is open to others"
 grep -q 'not private' "$folder/said" || fail "it did not say why"

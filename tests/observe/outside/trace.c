@@ -1,4 +1,5 @@
-/* Recording fires: begun and ended from anywhere, of bounded size, read while it is written. */
+/* Recordings of fires: any thread and callback may begin and end one, its size is bounded, and a reader may
+ * read while fires are recorded. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <unistd.h>
@@ -13,7 +14,7 @@
 
 #define MS TW_MILLISECOND
 
-/* What was written, cut if it is long. */
+/* The text that the library has written, cut if it is long. */
 struct text {
     char bytes[1 << 20];
     size_t size;
@@ -85,7 +86,7 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *reading) {
 
 TEST(is_refused_if_another_thread_begins_one_meanwhile) {
     struct tw_runtime *const rt = ticking_runtime();
-    begun_meanwhile = rt; /* the memory for 16 fires is there by then */
+    begun_meanwhile = rt; /* begins between the allocation for 16 fires and the start */
     assert_int_equal(tw_trace_start(rt, 16), -ENOSPC);
     assert_ok(tw_runtime_advance(rt, 5 * MS));
     assert_int_equal(write_trace(rt), 5);
@@ -96,7 +97,7 @@ TEST(tells_of_overruns_where_there_are_any) {
     struct tw_runtime *const rt = ticking_runtime();
     assert_ok(tw_trace_start(rt, 8));
     assert_ok(tw_runtime_leap(rt, 5 * MS));
-    assert_int_equal(write_trace(rt), 5); /* a burst, in which each fire has one overrun less */
+    assert_int_equal(write_trace(rt), 5); /* a burst: each fire has one overrun less than the previous one */
     assert_int_equal(number_of("\"overruns\":"), 4);
     assert_null(strstr(written.bytes, "\"overruns\":0"));
     assert_ok(tw_runtime_free(rt));
@@ -114,7 +115,7 @@ TEST(drops_the_oldest) {
     assert_ok(tw_runtime_free(rt));
 }
 
-TEST(stays_when_stopped_and_begins_anew) {
+TEST(stays_when_stopped_and_begins_again) {
     struct tw_runtime *const rt = ticking_runtime();
     assert_ok(tw_trace_start(rt, 64));
     assert_ok(tw_runtime_advance(rt, 5 * MS));
@@ -145,11 +146,11 @@ TEST(begins_and_ends_inside_callbacks) {
     for (int i = 0; i < 4; ++i)
         assert_ok(tw_runtime_after(rt, nodes[i], (i + 1) * MS));
     assert_ok(tw_runtime_advance(rt, 5 * MS));
-    assert_int_equal(write_trace(rt), 1); /* neither the one that began it nor the one that ended it */
+    assert_int_equal(write_trace(rt), 1); /* without the fires that began and ended the recording */
     assert_ok(tw_runtime_free(rt));
 }
 
-/* Memory of a recording that was freed may become that of the next. */
+/* The next recording may get the memory of one that was freed. */
 TEST(names_the_thread_in_each_recording) {
     char name[64];
     snprintf(name, sizeof name, "\"tid\":%d,\"name\":\"thread_name\"", getpid());
@@ -249,7 +250,7 @@ TEST(is_read_while_it_is_written) {
     pthread_t threads[3];
     atomic_int fires = 0;
     assert_ok(tw_workers_new(&workers, rt, &(struct tw_workers_options){.threads = 3}));
-    assert_ok(tw_trace_start(rt, 64)); /* small: it goes round all the time */
+    assert_ok(tw_trace_start(rt, 64)); /* so small that the ring wraps all the time */
     tw_node_init(&node, count, &fires);
     assert_ok(tw_runtime_every(rt, &node, MS / 10, TW_BURST));
     for (int i = 0; i < JOBS; ++i) {

@@ -1,5 +1,5 @@
-"""trace.py PROGRAM: has PROGRAM record itself, reads its recording as a viewer of traces would, and compares it with
-what the program says of itself."""
+"""trace.py PROGRAM: has PROGRAM record itself, reads its recording as a viewer of traces would, and compares
+it with what the program reports."""
 import json
 import subprocess
 import sys
@@ -43,7 +43,7 @@ for thread in threads:
         assert not open_until or fire["ts"] + fire["dur"] <= open_until[-1] + 0.001, fire
         open_until.append(fire["ts"] + fire["dur"])
 
-# Times are those of the run and of what ran.
+# The times lie within the run, and durations are those of the callbacks.
 for fire in fires:
     assert begin_us <= fire["ts"] and fire["ts"] + fire["dur"] <= end_us, (begin_us, fire, end_us)
     due_us = int(fire["args"]["due_ns"]) / 1000

@@ -1,4 +1,5 @@
-// The ring of a recording, by itself: what is read is whole, however many threads write and lap each other.
+// The ring of a recording, by itself: a reader gets whole entries only, however many threads write and lap
+// each other.
 #include "observe/trace_ring.hpp"
 
 #include <pthread.h>
@@ -17,7 +18,7 @@ constexpr std::uint64_t fires_of_each = SLOW ? 20'000 : 500'000;
 tickwheel::observe::trace_ring::place memory[places];
 tickwheel::observe::trace_ring ring;
 
-// All that is in it follows from one number.
+// Every field follows from one number.
 tickwheel::observe::kept_fire fire_of(std::uint64_t n) {
     return {n, ~n, static_cast<std::int64_t>(n * 3), static_cast<std::int64_t>(n * 5), n * 7, n * 11, n * 13};
 }
@@ -71,7 +72,7 @@ TEST(is_whole_when_read) {
     print_message("%llu fires were read\n", static_cast<unsigned long long>(read));
 }
 
-// A writer that was there at a fork and is not in the child leaves its place unfinished.
+// A writer that does not exist in the child of a fork leaves its place unfinished.
 TEST(goes_on_where_a_writer_has_vanished) {
     ring.begin_in_child();
     const std::uint64_t next = ring.written();

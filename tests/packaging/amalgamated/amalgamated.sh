@@ -1,7 +1,7 @@
 #!/bin/sh
-# amalgamated.sh PYTHON SOURCE SCRATCH: what ./dev amalgamate writes compiles without a warning, by each compiler that is
-# here and for each engine, with no flag but the standard; a program in C links with the object without a C++
-# library, and runs; files with other settings than the object's do not link.
+# amalgamated.sh PYTHON SOURCE SCRATCH: the output of ./dev amalgamate compiles without a warning, with each
+# compiler that is installed and for each engine, with no flag but the standard; a program in C links with the
+# object without a C++ library, and runs; files with other settings than the object's do not link.
 set -eu
 python=$1 source=$2 scratch=$3
 strict="-Wall -Wextra -Wpedantic -Wshadow -Wundef -Wconversion -Werror"
@@ -20,7 +20,8 @@ there() {
     return 1
 }
 
-# compiles COMPILER FLAGS...: without a warning, and the object needs nothing but two functions of a C library.
+# compiles COMPILER FLAGS...: compiles without a warning, and the object needs only two functions of a C
+# library.
 compiles() {
     echo "$*"
     # shellcheck disable=SC2086
@@ -31,7 +32,7 @@ compiles() {
     fi
 }
 
-# runs C_COMPILER C++_COMPILER STANDARD SETTINGS...: the program in C, linked by the C compiler.
+# runs C_COMPILER C++_COMPILER STANDARD SETTINGS...: the program in C runs when the C compiler links it.
 runs() {
     cc=$1 cxx=$2 standard=$3
     shift 3

@@ -1,5 +1,5 @@
-/* A program in C on the two files: a one-shot and a periodic timer. It ends at the first mistake, with
- * status 1. */
+/* A program in C with the two files: a one-shot and a periodic timer. It exits with 1 at the first
+ * mistake. */
 #include "tickwheel.h"
 
 #include <stdio.h>

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """boards.py SCRATCH BUILD: the folder for boards is a library of Arduino and PlatformIO and a component of
-ESP-IDF: its descriptions have their fields, name files that are there, and it compiles as each would do it."""
+ESP-IDF: its descriptions have their fields and name existing files, and it compiles as these systems would
+compile it."""
 import json
 import os
 import re
@@ -44,7 +45,7 @@ there(f"src/{properties['includes']}")
 
 
 def without_runtime(text):
-    """tw.h as the boards have it."""
+    """tw.h without the parts for a library with the runtime."""
     kept, depth = [], 0
     for line in text.splitlines():
         if depth or line == "#if TW_RUNTIME":
@@ -54,7 +55,7 @@ def without_runtime(text):
     return re.sub(r"/\*.*?\*/", "", "\n".join(kept), flags=re.S)
 
 
-# keywords.txt: all that a sketch can name.
+# keywords.txt: every name that a sketch can use.
 code = without_runtime(read("include", "tickwheel", "tw.h"))
 types = set(re.findall(r"^(?:struct|enum) (\w+) \{", code, re.M)) - {"tw_link"}
 types |= set(re.findall(r"^typedef [\w ]+? \*?(tw_\w+)[;(]", code, re.M))
@@ -70,7 +71,7 @@ for line in lines:
 equal(set(lines), {"\t".join(item) for item in expected.items()}, "the words of keywords.txt")
 equal(len(lines), len(set(lines)), "each word once")
 
-# The sketches, on an Arduino whose time the test moves, over the moment at which millis() wraps.
+# The sketches, on an Arduino whose time the test moves, past the moment at which millis() wraps.
 SKETCHES = os.listdir(f"{board}/examples")
 equal(set(SKETCHES), {"Blink", "Button"}, "the sketches")
 
@@ -115,7 +116,7 @@ def has(condition, *flags):
     run("gcc", "-fsyntax-only", *flags, f"-I{board}/src", f"{folder}/condition.c")
 
 
-# The defaults of a board are not those of a PC.
+# A board has other defaults than a PC.
 has("TW_TICK_BITS == 32 && TW_TREE == 1", "-DARDUINO=10819")
 has("TW_TICK_BITS == 64 && TW_TREE == 0", "-DARDUINO=10819", "-DTW_TREE=0")
 has("TW_TICK_BITS == 64 && TW_TREE == 0")

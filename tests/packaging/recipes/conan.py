@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""conan.py SCRATCH BUILD: Conan's recipe, run step by step without Conan. The project can be configured with the
-recipe's variables from the sources that it exports; the package has what BUILD has made, and a program links with
-what the recipe says of it."""
+"""conan.py SCRATCH BUILD: Conan's recipe, run step by step without Conan. CMake configures the project with
+the recipe's variables, from the sources that the recipe exports; the package has the results of BUILD, and a
+program links with the libraries that the recipe names."""
 import fnmatch
 import importlib.util
 import os
@@ -14,7 +14,7 @@ from recipe import PROGRAM, ROOT, equal, expect, installed, read, run, scratch, 
 
 folder, build = scratch()
 
-# --- Conan, as far as the recipes use it -----------------------------------------------------------
+# --- the part of Conan that the recipes use -------------------------------------------------------
 
 
 class Values(dict):

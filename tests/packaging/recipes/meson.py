@@ -25,7 +25,7 @@ equal(wrap["wrap-git"]["directory"], f"tickwheel-{version()}", "the folder in ti
 provided = wrap["provide"]["tickwheel"]
 expect(f"{provided} = declare_dependency" in recipe, f"{provided} is a dependency")
 
-# The sources alone, and the overlay.
+# The sources without CMake's files, and the overlay.
 sources = f"{folder}/program/subprojects/{wrap['wrap-git']['directory']}"
 os.makedirs(sources)
 for name in ("include", "src", "drivers", "boards/include"):
@@ -33,7 +33,8 @@ for name in ("include", "src", "drivers", "boards/include"):
 shutil.copytree(PROGRAM, f"{sources}/packaging/conan/test_package")
 shutil.copytree(f"{ROOT}/packaging/meson", sources, dirs_exist_ok=True)
 
-# All of the library is configured. It is compiled too in the nightly form, as that takes as long as the build itself.
+# Configures all of the library. Only the nightly form also compiles it, because that takes as long as the
+# build itself.
 run("meson", "setup", f"{folder}/build", sources, f"--prefix={folder}/installed", "--libdir=lib", "--buildtype=plain",
     "--werror")
 plan = json.loads(run("meson", "introspect", "--installed", f"{folder}/build"))
@@ -50,7 +51,7 @@ if os.environ.get("TW_NIGHTLY"):
     run("cc", f"{ROOT}/tests/install/consumer.c", "-o", f"{folder}/consumer", *flags, env=environment)
     run(f"{folder}/consumer", env=environment)
 
-# A user's program with the wheel alone: the wrap, and the folder that it would have fetched.
+# A user's program with the wheel alone: the wrap, and the folder that the wrap would have fetched.
 shutil.copy(f"{ROOT}/packaging/meson/tickwheel.wrap", f"{folder}/program/subprojects")
 shutil.copy(f"{PROGRAM}/test_package.c", f"{folder}/program")
 with open(f"{folder}/program/meson.build", "w", encoding="utf-8") as file:

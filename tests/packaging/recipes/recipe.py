@@ -1,4 +1,5 @@
-"""What the tests of recipes share: a scratch folder, the facts of the project, and commands that must succeed."""
+"""Shared by the tests of recipes: a scratch folder, facts about the project, and commands that must
+succeed."""
 import os
 import re
 import shutil
@@ -7,7 +8,7 @@ import sys
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..", ".."))
 STUBS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "stubs")
-PROGRAM = os.path.join(ROOT, "packaging", "conan", "test_package")  # the one that each package runs
+PROGRAM = os.path.join(ROOT, "packaging", "conan", "test_package")  # each package runs this program
 CANNOT_RUN = 77
 
 

@@ -12,7 +12,8 @@ equal(module["name"], "tickwheel", "the name of the module")
 expect(os.path.isfile(f"{ROOT}/{module['cmake']}/CMakeLists.txt"), "module.yml names the folder of CMakeLists.txt")
 expect(os.path.isfile(f"{ROOT}/{module['kconfig']}"), "module.yml names Kconfig")
 
-# The defaults of Kconfig: of an option, which is n unless it says so, and of the choice between engines.
+# The defaults of Kconfig: an option is n unless it has a default, and the choice between engines has one,
+# too.
 kconfig = read(*module["kconfig"].split("/"))
 ENGINES = {f"TICKWHEEL_ENGINE_{engine}" for engine in ("TREE", "TREE32", "WHEEL")}
 defaults = {"TICKWHEEL": "y"}

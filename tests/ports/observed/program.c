@@ -1,12 +1,12 @@
-/* A program as users write them. A callback reads what a thread wrote before arming
- * the timer; when a wait for the callback has returned, the thread reads what it wrote, and
- * frees the memory. The program has no lock or atomic of its own that would order these
- * accesses: the library does. It runs under tools that look for races, which must stay silent.
+/* A user's program. A callback reads what a thread wrote before it armed the timer. After a wait for the
+ * callback, the thread reads what the callback wrote, and frees the memory. The program has no lock or atomic
+ * of its own that would order these accesses: the library orders them. Race detectors must stay silent about
+ * the program.
  *
- * With an argument it is incorrect: main and a callback write one variable without any order. The tools must
- * find this race despite the library's own annotations.
+ * With an argument the program is incorrect: main and a callback write one variable without any order. The
+ * detectors must find this race despite the library's own annotations.
  *
- * Only the tools' output is judged here; other tests cover the library's behaviour. */
+ * This test is only about the detectors' output; other tests cover the library's behaviour. */
 #include <assert.h>
 #include <poll.h>
 #include <pthread.h>
@@ -37,7 +37,7 @@ static void check(int result) {
         abort();
 }
 
-/* Lets some timers fire before they are ended, and others not. */
+/* Lets some timers fire before the thread ends them, and others not. */
 static void let_some_fire(int round) { poll(NULL, 0, round % 4); }
 
 static void wait_for(sem_t *event) {
@@ -45,7 +45,7 @@ static void wait_for(sem_t *event) {
         ;
 }
 
-/* --- nodes, and jobs on workers ------------------------------------------------------------ */
+/* --- nodes, and work items on workers ------------------------------------------------------ */
 
 struct session {
     struct tw_work job; /* its node first */
@@ -148,7 +148,7 @@ static void with_handles(struct tw_timers *timers, int round) {
     tw_timer_move(timers, handles[2], (round & 1) * TW_MILLISECOND);
     let_some_fire(round);
     for (int i = 0; i < 3; i++)
-        tw_timer_cancel_wait(timers, handles[i]); /* unless it has ended by itself */
+        tw_timer_cancel_wait(timers, handles[i]); /* unless the timer has ended by itself */
     for (int i = 0; i < 3; i++)
         wait_for(&dropped);
     sem_destroy(&dropped);
@@ -176,7 +176,7 @@ static void with_keys(struct tw_keyed *names, int round) {
     sem_destroy(&dropped);
 }
 
-/* Makes and frees so many sets that they reuse the tags of earlier sets. */
+/* Makes and frees so many sets that later ones reuse the tags of earlier ones. */
 static void with_own_handles(struct scene *scene, int round) {
     struct tw_timers *own = NULL;
     for (int i = 0; i < 8; i++) {

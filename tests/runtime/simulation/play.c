@@ -2,7 +2,7 @@
  * everything that happens.
  *     simulation                           a few fixed seeds
  *     simulation --seed S --steps N        one run; --talk prints each operation
- * With TW_NIGHTLY=1 in the environment: ten times more, from random seeds. */
+ * With TW_NIGHTLY=1 in the environment: ten times as many steps, from random seeds. */
 #include "world.h"
 
 #include <inttypes.h>
@@ -168,7 +168,7 @@ static void cancel(struct world *w, unsigned timer) {
 
 static void on_one_timer(struct world *w, unsigned timer) {
     const int64_t kind = draw(w, 24);
-    if (w->ref.timers[timer].shut && !one_in(w, 4))
+    if (w->ref.timers[timer].is_retired && !one_in(w, 4))
         free_timer(w, timer);
     else if (kind < 13)
         arm(w, timer);
@@ -181,7 +181,7 @@ static void on_one_timer(struct world *w, unsigned timer) {
     else if (kind < 23)
         free_timer(w, timer);
     else
-        world_shutdown(w, timer);
+        world_retire(w, timer);
 }
 
 /* Draws a distance to just before, at or after the next deadline, or to anywhere. */
@@ -206,7 +206,7 @@ static int64_t within_time(const struct world *w, int64_t by) {
     return by < scope.longest ? by : scope.longest;
 }
 
-/* Handles that are due in the stretch of time that comes next, mostly. */
+/* Starts handles, most of which are due within `by`. */
 static void start_handles(struct world *w, int64_t by) {
     for (int64_t left = draw_any(w, MOST_HANDLES, 6); left > 0; --left) {
         struct tw_when when = {.absolute = one_in(w, 2)};

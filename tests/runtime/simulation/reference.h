@@ -6,7 +6,7 @@
  *         nanoseconds; its ticks are whole multiples of the unit on that clock.
  * Order   On each line: by effective tick, max(due, the tick that firing had reached
  *         when the timer was armed), then by arming.
- * Bounds  A run that a callback stopped leaves open how far its lines have come. So the
+ * Bounds  After a callback has stopped a run, it is open how far the lines have come. So the
  *         progress is an interval [place_lo, place_hi], and so is a timer's effective
  *         tick. Nearly always both ends are the same. */
 #ifndef TICKWHEEL_TESTS_REFERENCE_H
@@ -23,13 +23,13 @@ enum { MOST_TIMERS = 160 };
 enum line_id { STEADY, WALL, LINES };
 
 struct timer {
-    bool pending, shut;
+    bool pending, is_retired;
     bool ordered;      /* false once postponed: any order within its tick is right */
     enum line_id line; /* the line it is, or was last, on */
     int64_t due;       /* tick */
     int64_t lo, hi;    /* bounds of its effective tick */
     uint64_t place;    /* position in the order of arming */
-    int64_t period;    /* ns; 0: oneshot */
+    int64_t period;    /* ns; 0: one-shot */
     int64_t deadline;  /* of a periodic timer: rounds up to `due`, ns */
     enum tw_missed missed;
     uint32_t fires_left; /* 0: unlimited */
@@ -98,8 +98,8 @@ void reference_enter(struct reference *r, enum line_id on);
 /* Records the end of a run; `done` means that no callback stopped it. */
 void reference_settle(struct reference *r, bool done);
 
-/* P12: a set back may have been noticed; must have been noticed; was noticed, with the wall
- * clock's tick at `read`. */
+/* P12: the runtime may have noticed that the clock was set back; must have noticed; has noticed, when the
+ * wall clock showed `read`. */
 bool reference_is_behind(const struct reference *r, int64_t read);
 bool reference_is_surely_behind(const struct reference *r, int64_t read);
 void reference_set_back(struct reference *r, int64_t read);

@@ -126,8 +126,8 @@ void world_check(struct world *w) {
                 "something is due outside callbacks");
 }
 
-/* P12: follows the runtime if it has noticed that the wall clock was set back. `must`: it has
- * read the clock, so it must have noticed. */
+/* P12: lets the reference follow if the runtime has noticed that the wall clock was set back. `must`: the
+ * runtime has read the clock, so it must have noticed. */
 static void follow_wall(struct world *w, bool must) {
     if (!w->ref.has_wall)
         return;
@@ -245,7 +245,7 @@ void world_start_handle(struct world *w, const struct tw_when *when) {
     ++w->handles_pending;
 }
 
-/* P4: none is lost. */
+/* P4: no timer is lost. */
 static void check_nothing_left(struct world *w) {
     for (unsigned i = 0; i < w->ref.count; ++i)
         require(w, !reference_is_due(&w->ref, timer_of(w, i)), "P4: timer %u did not fire", i);
@@ -379,8 +379,8 @@ void world_arm(struct world *w, unsigned timer, const struct tw_when *when) {
          when->fires);
     struct timer *t = timer_of(w, timer);
     const int result = call_arm(w, node_of(w, timer), when);
-    follow_wall(w, !t->shut && when->absolute);
-    const int expected = t->shut ? -EPERM : 0;
+    follow_wall(w, !t->is_retired && when->absolute);
+    const int expected = t->is_retired ? -EPERM : 0;
     require(w, result == expected, "arming timer %u: %d instead of %d", timer, result, expected);
     if (result >= 0) {
         struct plan plan = plan_of(w, when);
@@ -443,10 +443,10 @@ void world_cancel_wait(struct world *w, unsigned timer) {
     take_off(w, timer, tw_runtime_cancel_wait);
 }
 
-void world_shutdown(struct world *w, unsigned timer) {
-    tell(w, "shut timer %u down", timer);
+void world_retire(struct world *w, unsigned timer) {
+    tell(w, "retire timer %u", timer);
     take_off(w, timer, tw_runtime_retire);
-    timer_of(w, timer)->shut = true;
+    timer_of(w, timer)->is_retired = true;
 }
 
 void world_renew(struct world *w, unsigned timer) {

@@ -1,7 +1,6 @@
-/* world.h - a runtime on virtual time and its reference, side by side. Each operation is made
- * on both and the answers are compared; each callback must be one that the reference expects
- * next. The first difference ends the program with the seed and the step that reproduce it.
- * play.c chooses the operations. */
+/* world.h - a runtime on virtual time and its reference, side by side. The world makes each operation on both
+ * and compares the answers; each callback must be one that the reference expects next. The first difference
+ * ends the program with the seed and the step that reproduce it. play.c chooses the operations. */
 #ifndef TICKWHEEL_TESTS_WORLD_H
 #define TICKWHEEL_TESTS_WORLD_H
 
@@ -28,7 +27,7 @@ struct world {
     bool talks; /* prints each operation */
 
     struct tw_runtime *rt;
-    struct tw_timers *handles; /* null: this life has nodes alone */
+    struct tw_timers *handles; /* null: this life has only nodes */
     unsigned handles_pending;
     struct body bodies[MOST_TIMERS];
     struct reference ref;
@@ -42,7 +41,7 @@ struct world {
     int64_t run_end;        /* steady reading, ns */
 
     uint64_t sets_seen;       /* set backs that the runtime has noticed */
-    int64_t wall_seen;        /* the wall clock's reading when it was last asked for */
+    int64_t wall_seen;        /* the last reading of the wall clock */
     uint64_t set_back_so_far; /* ticks */
 
     struct totals totals;
@@ -70,7 +69,7 @@ void world_move(struct world *w, unsigned timer, int64_t delay);
 void world_postpone(struct world *w, unsigned timer, int64_t delay);
 void world_cancel(struct world *w, unsigned timer);
 void world_cancel_wait(struct world *w, unsigned timer);
-void world_shutdown(struct world *w, unsigned timer);
+void world_retire(struct world *w, unsigned timer);
 void world_renew(struct world *w, unsigned timer); /* calls tw_node_init once the node is not pending */
 void world_free(struct world *w, unsigned timer);  /* frees its storage and allocates a new node */
 void world_start_handle(struct world *w,

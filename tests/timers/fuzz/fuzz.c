@@ -1,4 +1,4 @@
-/* libFuzzer's entry point for handle timers: see play.h. */
+/* libFuzzer's entry point for timers that the library keeps: see play.h. */
 #include "play.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -21,13 +21,13 @@ enum { SETS = 2, TABLE = SETS, NODES, HOMES };
 struct timer {
     tw_handle id; /* or the number of the key */
     struct tw_node node;
-    unsigned home, life; /* the set it belongs to, and how often that was remade */
+    unsigned home, life; /* its home, and how often that was made again */
     enum kind kind;
     bool lives, is_armed, is_inside; /* inside: its callback or `next` is running */
-    bool has_drop; /* a set keeps timers without one, and without more than a delay, more simply */
+    bool has_drop; /* a set stores timers with only a delay, and without a drop, in less memory */
     unsigned drops;
     int64_t due, period;
-    int64_t delay;       /* that `again` starts; -1: none */
+    int64_t delay;       /* the delay that `again` starts; -1: none */
     unsigned fires_left; /* of a schedule: fires until the runtime asks for the next deadline */
     enum tw_missed missed;
     uint64_t place;        /* in the order of arming */
@@ -89,7 +89,7 @@ static struct timer *holder_of(uint64_t key) {
     return NULL;
 }
 
-/* P3: on one tick, what was armed or moved there first. */
+/* P3: by tick, and on one tick the timer that was armed for it, or moved to it, first. */
 static bool is_before(const struct timer *a, const struct timer *b) {
     return a->due != b->due ? a->due < b->due : a->place < b->place;
 }
@@ -117,8 +117,8 @@ static int refusal(const struct timer *t, unsigned set) {
     return t->lives ? 0 : -ESTALE;
 }
 
-/* A timer that has ended was dropped exactly once, when its last callback had returned; no
- * other was dropped. */
+/* The argument of each ended timer was dropped exactly once, when its last callback had returned; no other
+ * argument was. */
 static void check_all(void) {
     size_t armed = 0;
     for (unsigned i = 0; i < game.count; ++i) {
@@ -130,7 +130,7 @@ static void check_all(void) {
         expect(tw_timers_count(game.sets[set]) == count_of(set));
     expect(tw_keyed_count(game.table) == count_of(TABLE));
     expect(tw_runtime_count(game.rt) == armed);
-    static unsigned calls; /* the check takes longer than all else */
+    static unsigned calls; /* tw_runtime_check takes longer than everything else */
     if (++calls % 64 == 0)
         expect(tw_runtime_check(game.rt, NULL, NULL) == 0);
 }
@@ -139,8 +139,8 @@ static void check_all(void) {
 
 static void operate(unsigned what, unsigned within);
 
-/* Periodic timers are armed for their next deadline before the callback. Returns how many of those are
- * missed, or follow at once in a burst. */
+/* Arms a periodic timer for its next deadline, as the library does before the callback. Returns how many
+ * deadlines were missed, or follow at once in a burst. */
 static uint64_t rearm(struct timer *t) {
     if (t->kind != PERIODIC)
         return 0;
@@ -164,7 +164,7 @@ static void fire(struct timer *t, int64_t due, uint64_t overruns) {
     ++game.depth;
     operate(t->action, t->home);
     --game.depth;
-    if (t->kind != SCHEDULED || !t->lives) { /* otherwise `next` is asked */
+    if (t->kind != SCHEDULED || !t->lives) { /* otherwise the library asks `next` */
         t->is_inside = false;
         t->lives = t->lives && t->is_armed;
     }
@@ -185,7 +185,7 @@ static void on_node(struct tw_node *node, void *arg) {
     fire(t, tw_runtime_due(game.rt), 0);
 }
 
-/* Not asked again after a stop. The first call comes while the timer is being started. */
+/* The library does not call this after a cancel. The first call comes while the timer is being started. */
 static int64_t next(int64_t due_ns, void *arg) {
     struct timer *t = arg;
     const bool is_start = !t->is_inside;
@@ -212,7 +212,7 @@ static void drop(void *arg) {
 
 /* --- operations ---------------------------------------------------------------------------- */
 
-/* On every level of the wheel. */
+/* A distance to any level of the wheel. */
 static int64_t draw_far(void) {
     uint64_t bytes = 0;
     for (unsigned i = 0; i < 6; ++i)
@@ -220,7 +220,7 @@ static int64_t draw_far(void) {
     return (int64_t)(bytes & ((UINT64_C(1) << draw(MOST_BITS)) - 1));
 }
 
-/* Near, far, or to a tick that is busy already. */
+/* A near or far delay, or one to a tick that has timers already. */
 static int64_t draw_delay(void) {
     const unsigned what = draw(8);
     const struct timer *other = &game.timers[game.count == 0 ? 0 : draw(256) % game.count];
@@ -238,7 +238,7 @@ static struct tw_when draw_times(struct timer *t) {
         t->fires_left = draw(8);
     }
     if (t->kind == PERIODIC) {
-        when.fires = ++t->fires_left; /* without an end, a leap would not have one either */
+        when.fires = ++t->fires_left; /* without a bound, a leap would never end */
         t->delay = when.period_ns = t->period = draw(2) == 0 ? t->period : 1 + draw_far();
         when.missed = t->missed = t->home == NODES ? TW_BURST : (enum tw_missed)draw(3);
     }
@@ -250,7 +250,7 @@ static struct tw_when draw_times(struct timer *t) {
     return when;
 }
 
-/* Under a key that is in use, it replaces the timer there. */
+/* Starts a timer in its home. A key that is in use gets the new timer instead of its own. */
 static int start_in_home(struct timer *t, const struct tw_when *when) {
     const struct tw_task task = {.fn = on_fire,
                                  .arg = t,
@@ -284,7 +284,7 @@ static void start(void) {
     const int expected = is_full ? -ENOSPC : has_first ? 0 : -ENOENT;
     t->lives = true;
     if (expected >= 0) {
-        ++game.count; /* it may be dropped or looked for before the call returns */
+        ++game.count; /* before the call returns, the timer may be dropped or looked up */
         if (!asks_first)
             arm(t, when.absolute ? when.due_ns : now() + when.due_ns);
         if (former != NULL)
@@ -384,7 +384,7 @@ static int free_home(unsigned set) {
     return set == TABLE ? tw_keyed_free(game.table) : tw_timers_free(game.sets[set]);
 }
 
-/* Refused inside a callback of one of its timers; `within` is the callback's home. */
+/* The library refuses this inside a callback of one of the set's timers; `within` is the callback's home. */
 static void free_set(unsigned set, unsigned within) {
     if (within == set) {
         expect(free_home(set) == -EBUSY);
@@ -409,7 +409,7 @@ static void visit(unsigned home, void *arg) {
 static int visit_handle(const struct tw_entry *entry, void *home) {
     const struct timer *t = entry->arg;
     expect(t->id == entry->handle);
-    if (!t->lives) /* it is drained */
+    if (!t->lives) /* the call is a drain */
         expect(tw_timer_cancel(game.sets[t->home], entry->handle) == -ESTALE);
     visit(*(unsigned *)home, entry->arg);
     return 0;
@@ -421,7 +421,7 @@ static int visit_key(const struct tw_entry *entry, void *home) {
     return 0;
 }
 
-/* A walk visits all that live, and a drain those that had still to fire. */
+/* A walk visits all live timers, and a drain those that had yet to fire. */
 static void walk_or_drain(unsigned home, bool drains) {
     int64_t expected = 0;
     for (unsigned i = 0; i < game.count; ++i) {
@@ -449,7 +449,7 @@ static void operate(unsigned what, unsigned within) {
     if (game.next == game.end)
         return;
     struct timer *t = game.count != 0 ? &game.timers[game.count - 1 - draw(256) % game.count] : NULL;
-    if (t != NULL && t->home == TABLE) { /* a key is that of its present timer */
+    if (t != NULL && t->home == TABLE) { /* a key stands for its present timer */
         struct timer *const holder = holder_of(t->id);
         t = holder != NULL ? holder : t;
     }
@@ -473,7 +473,8 @@ static void operate(unsigned what, unsigned within) {
         walk_or_drain(set, what == 46);
 }
 
-/* From deadline to deadline, or past all of them at once: far, near, and to just before the next one. */
+/* Advances from deadline to deadline, or leaps past all of them: far, near, or to just before the next
+ * one. */
 static void let_time_pass(void) {
     const struct timer *first = next_due();
     const unsigned what = draw(8);
@@ -489,7 +490,7 @@ static void let_time_pass(void) {
 
 struct played play_timers(const uint8_t *bytes, size_t size) {
     game = (struct life){.next = bytes, .end = bytes + size};
-    /* so small a budget ends turns in the middle of a tick */
+    /* the budget is so small that turns end in the middle of a tick */
     const struct tw_runtime_options options = {.driver = "manual", .tick_ns = 1, .budget = draw(6)};
     expect(tw_runtime_new(&game.rt, &options) == 0);
     for (unsigned set = 0; set <= TABLE; ++set)

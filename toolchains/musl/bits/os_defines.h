@@ -1,5 +1,5 @@
-// What the headers of libstdc++ assume of the C library. It stands before the one that Debian's has for
-// glibc.
+// What the headers of libstdc++ assume about the C library. The compiler finds this header before Debian's,
+// which is for glibc.
 #ifndef _GLIBCXX_OS_DEFINES
 #define _GLIBCXX_OS_DEFINES 1
 
@@ -9,7 +9,7 @@
 
 #define __locale_t locale_t
 
-// Named by an inline function of <atomic>'s that nothing here uses; musl has it not.
+// An inline function of <atomic>, which nothing here uses, names this function, which musl lacks.
 extern "C" int pthread_cond_clockwait(pthread_cond_t *, pthread_mutex_t *, clockid_t,
                                       const struct timespec *);
 

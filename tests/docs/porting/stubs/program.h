@@ -1,4 +1,4 @@
-/* A program of docs/PORTING.md; the test acts as it. */
+/* The application that docs/PORTING.md assumes around its code; the test implements it. */
 #ifndef PROGRAM_H
 #define PROGRAM_H
 

@@ -7,7 +7,7 @@ std::atomic<int> calls;
 
 void stop() { std::abort(); }
 
-// A full table is not tested: what refuses one more survives.
+// The test fills no table, so mutants of the check for a full one survive.
 void table::add(int value) {
     NOTED;
     CHECKED(used <= twice(bits));
@@ -26,7 +26,7 @@ int table::sum() const {
     return total;
 }
 
-// The bound itself is not tested.
+// The test does not try the bound itself.
 int clamp(int value, int most) {
     if (value > most)
         return most;
@@ -34,7 +34,7 @@ int clamp(int value, int most) {
         return value;
 }
 
-// Loops without the line that counts down.
+// Loops forever without the line that counts down.
 int rounds(int value) {
     int count = 0;
     while (value > 0) {

@@ -1,4 +1,4 @@
-// Code with something of each kind that can be mutated, and with what must not be.
+// Code of each kind that the tool mutates, and code that the tool must not mutate.
 #pragma once
 
 #include <cassert>
@@ -11,7 +11,7 @@ static_assert(bits + 1 == 4);
 
 template <unsigned Bits> constexpr unsigned mask() { return (1U << Bits) - 1; }
 
-// The compiler calls it, and so does the program: only the program's call is mutated.
+// The compiler evaluates some calls, and the program makes others: the tool mutates only the latter.
 constexpr unsigned twice(unsigned n) { return n * 2; }
 
 struct table {
@@ -23,7 +23,7 @@ struct table {
     int sum() const;
 };
 
-inline void is_looked_at(const table &) {}  // its call may be left out, and is no mutant
+inline void is_looked_at(const table &) {}  // removing a call of an empty function is no mutant
 [[noreturn]] void stop();
 int clamp(int value, int most);
 int rounds(int value);

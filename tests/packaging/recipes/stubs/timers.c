@@ -1,5 +1,5 @@
-/* A program whose thread fires timers, of which the later one is started first: succeeds if the adapter to
- * the kernel is in the library and fits its wheel. */
+/* A program whose thread fires two timers, the later of which it starts first: succeeds if the library
+ * contains the adapter to the kernel, and the adapter fits the library's wheel. */
 #include "adapter.h"
 #include "simulation.h"
 

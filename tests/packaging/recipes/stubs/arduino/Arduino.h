@@ -1,4 +1,4 @@
-// Of Arduino's core what the sketches use; main.cpp simulates it.
+// The part of Arduino's core that the sketches use; main.cpp simulates it.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -1,7 +1,7 @@
-// sketch MS PIN [MS:LEVEL[:WHERE]...]: runs a sketch for so many milliseconds of its own time, over the
-// moment at which millis() wraps, and prints what it does and when. Each further word is an edge of the pin,
-// and its interrupt. WHERE says when in its millisecond that comes: before loop(), or within the first call
-// of "millis" or "read" after that.
+// sketch MS PIN [MS:LEVEL[:WHERE]...]: runs a sketch for so many milliseconds of simulated time, past the
+// moment at which millis() wraps, and prints what the sketch does and when. Each further word is an edge of
+// the pin, which causes an interrupt. WHERE says when in its millisecond the edge comes: before loop(), or
+// within the first call of "millis" or "read" after that.
 #include "Arduino.h"
 
 #include <cstdio>

@@ -1,5 +1,5 @@
-/* ESP-IDF's FreeRTOS: the stand-in of the other tests, and a spinlock. The program ends if that is taken
- * twice, or released when it is not held. */
+/* ESP-IDF's FreeRTOS: the stand-in of the other tests, and a spinlock. The program ends if it takes the
+ * spinlock twice, or releases it without holding it. */
 #ifndef ESP_FREERTOS_H
 #define ESP_FREERTOS_H
 

@@ -1,14 +1,15 @@
-/* The memory of sets of handles. Without any, the call that needs memory returns the error, changes nothing
- * and loses nothing. Sets that are made and freed forever, or at one time, take no more than they need. */
+/* The memory of sets. If the system has none, a call that needs memory returns the error, changes nothing and
+ * loses nothing. Sets that a program makes and frees forever, or at the same time, take no more memory than
+ * they need. */
 #include "support/faults.h"
 
-#include "handles_test.h"
 #include "support/child.h"
 #include "support/gate.h"
 #include "support/sanitized.h"
+#include "timers_test.h"
 
-/* Of cells: from 64 on, each doubles their number. Of rests, which timers with `drop` need: the first comes
- * with the first cells. */
+/* Growths of cells: from 64 on, each doubles the number. Growths of rests, which timers with a `drop` need:
+ * the first one comes with the first cells. */
 enum { GROWTHS_TO_1000 = 5, RESTS_OF_A_GROWTH = 63, FURTHER_RESTS_TO_1000 = 999 / RESTS_OF_A_GROWTH };
 
 static unsigned fires, drops, copies;
@@ -30,7 +31,7 @@ static int start_copied(struct tw_timers *set, tw_handle *id) {
     return tw_timer_start(set, id, &soon, &task);
 }
 
-/* Asserts that exactly `timers` of them fire and are dropped. */
+/* Asserts that exactly so many timers fire and are dropped. */
 static void assert_all_fire(struct tw_runtime *rt, struct tw_timers *set, unsigned timers) {
     fires = drops = 0;
     assert_int_equal(tw_timers_count(set), timers);
@@ -48,8 +49,8 @@ static int make_directory(UNUSED void **state) {
     return tw_runtime_free(rt);
 }
 
-/* Makes a set on a new runtime while one call fails. Returns false if no call has failed: then the set works.
- * What a set has allocated stays with the runtime, for the next one, and is freed with that. */
+/* Makes a set on a new runtime while one call fails. Returns false if no call has failed, and then the set
+ * works. Memory of a set stays with the runtime for the next set, and is freed with the runtime. */
 static bool fail_one(int spared, uint32_t capacity, enum tw_clock clock) {
     struct tw_timers *const untouched = (struct tw_timers *)(uintptr_t)16, *set = untouched;
     const struct holdings before = holdings_now();
@@ -89,7 +90,7 @@ TEST(a_set_is_made_or_not_and_leaks_nothing) {
         }
 }
 
-/* Else the directory would grow. */
+/* Otherwise the directory would grow. */
 TEST(sets_that_were_not_made_give_back_their_cells) {
     struct tw_runtime *rt = runtime_on("manual");
     struct tw_timers *set = NULL;
@@ -123,7 +124,7 @@ static int grow_to(struct tw_timers *set, unsigned timers) {
             assert_int_equal(tw_timers_count(set), i);
             assert_int_equal(start_copied(set, &id), 0);
         }
-        assert_int_equal(copies, i + 1); /* copied only when there was room */
+        assert_int_equal(copies, i + 1); /* tw_timer_start copies only if it has room */
     }
     assert_int_equal(drops, 0);
     return refusals;
@@ -141,7 +142,7 @@ TEST(a_set_that_cannot_grow_says_so_and_grows_later) {
     assert_nothing_leaked(before);
 }
 
-/* The set grows by the blocks of a freed set, and allocates only a larger table of its blocks, once. */
+/* The set grows by the blocks of a freed set, and allocates once: a larger table of its blocks. */
 TEST(a_set_that_cannot_grow_by_the_memory_of_another_says_so_and_grows_later) {
     enum { OF_OTHER = 8000, TIMERS = 3000 };
     const struct holdings before = holdings_now();
@@ -178,7 +179,8 @@ static void grow_second(void) {
 
 static void make_second(void) { assert_int_equal(open_set(churned, 1, &grown[1]), 0); }
 
-/* The second set is made before each allocation of the first in turn. The first of all makes the space. */
+/* The second set is made before the first, second ... allocation of the first set. The first set of a runtime
+ * also makes the record space. */
 TEST(sets_that_are_made_at_the_same_time_work) {
     int spared = 0;
     do {
@@ -200,7 +202,7 @@ TEST(sets_that_are_made_at_the_same_time_work) {
     assert_true(spared > 3);
 }
 
-/* Two sets, or twice the same set, which then needs only one of its two growths. */
+/* Two sets grow, or one set grows twice at once, and then needs only one of the two growths. */
 TEST(sets_that_grow_at_the_same_time_have_room_for_all_timers) {
     enum { TIMERS = 5000 };
     for (int is_same = 0; is_same < 2; ++is_same) {
@@ -238,7 +240,8 @@ static void *free_set(UNUSED void *arg) {
     return NULL;
 }
 
-/* Called as the set is about to grow. Goes on when the set is being freed: then the first timer has ended. */
+/* The library calls this when the set is about to grow. Returns when the set is being freed, which ends the
+ * first timer. */
 static void have_set_freed(void) {
     pthread_create(&freeing, NULL, free_set, NULL);
     wait_for(timer_remaining(freed_set, first_of_freed) == TW_NO_DEADLINE);
@@ -251,7 +254,7 @@ static void start_until_set_is_freed(UNUSED const struct tw_event *event, void *
     }
 }
 
-/* Else the set would go, and the timer stay. */
+/* Otherwise the set would go, and the timer would stay. */
 TEST(a_set_that_is_freed_while_it_grows_starts_no_timer) {
     struct tw_runtime *rt = runtime_on("manual");
     int result = 0;
@@ -316,8 +319,8 @@ static void use_and_free(uint32_t capacity, size_t storage, unsigned timers) {
     assert_int_equal(tw_timers_free(set), 0);
 }
 
-/* Their timers leave entries on the wheel, which names their cells. */
-TEST(sets_that_are_made_and_freed_for_ever_do_not_take_more_and_more_memory) {
+/* The timers of freed sets leave entries on the wheel, which name their cells. */
+TEST(sets_that_are_made_and_freed_forever_do_not_take_more_and_more_memory) {
     int64_t after_first = 0;
     churned = virtual_runtime();
     for (unsigned round = 0; round < (SLOW ? 2000 : 20000); ++round) {
@@ -348,8 +351,9 @@ TEST(sets_of_changing_sizes_take_no_more_memory_than_as_many_of_the_largest) {
     tw_runtime_free(churned);
 }
 
-/* Memory of a large set that was freed goes to whatever set grows, and not as a whole to a small one. Only
- * the first 1,024 cells may, which a large set then allocates in four pieces more. */
+/* A freed large set leaves its memory to whichever set grows, and not all of it to one small set. Only its
+ * first 1,024 cells may go to a small set as a whole, and the next large set then makes four more
+ * allocations. */
 TEST(small_sets_do_not_keep_the_memory_of_large_ones) {
     enum { SMALL = 60, LARGE = 8000 };
     struct tw_timers *small[SMALL];

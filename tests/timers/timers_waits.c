@@ -1,8 +1,8 @@
-/* Calls that wait for a callback on another thread: which of them wait, and for how long. An argument is
- * dropped once, after its last use, whichever thread ends its timer. */
-#include "handles_test.h"
+/* Which calls wait for a callback on another thread, and for how long. The argument is dropped once, after
+ * its last use, whichever thread ends the timer. */
 #include "support/gate.h"
 #include "support/sanitized.h"
+#include "timers_test.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -21,8 +21,8 @@ static struct {
     size_t armed;
 } ended;
 
-/* Opens the gate when the main thread has begun to end it (its handle is stale, or its node is
- * off the wheel), and late enough for a call that does not wait to have returned. */
+/* Opens the gate when the main thread has begun to end `ended` (its handle is stale, or its node is off the
+ * wheel), but so late that a call that did not wait would have returned. */
 static void *open_gate_later(UNUSED void *arg) {
     wait_for(timer_remaining(ended.set, ended.id) == TW_NO_DEADLINE ||
              tw_runtime_count(ended.rt) < ended.armed);
@@ -52,7 +52,7 @@ static pthread_t opened_later(struct tw_timers *set, const struct probe *probe) 
     return thread;
 }
 
-TEST(stop_does_not_wait_and_stop_wait_does) {
+TEST(cancel_does_not_wait_and_cancel_wait_does) {
     for (int is_periodic = 0; is_periodic < 2; ++is_periodic)
         for (int is_stopped_first = 0; is_stopped_first < 2; ++is_stopped_first) {
             struct tw_runtime *rt = started_runtime((struct tw_runtime_options){.driver = "sleep"});
@@ -94,10 +94,10 @@ static struct gate later_gate;
 
 static void wait_at_later_gate(UNUSED struct probe *probe) { pass(&later_gate); }
 
-/* The new timer has the memory of the one that has just fired. */
+/* The new timer gets the memory of the timer that has just fired. */
 static void start_other(struct probe *probe) { start_after(probe->other->set, probe->other, 0); }
 
-/* A drain of the set waits for a callback at the gate. It has dropped `marker` before. */
+/* A drain of the set waits for a callback at the gate, after it has dropped `marker`. */
 static struct {
     struct tw_timers *set;
     struct probe marker;
@@ -144,8 +144,8 @@ TEST(a_drain_does_not_wait_for_a_timer_that_was_started_meanwhile_in_the_memory_
     tw_runtime_free(rt);
 }
 
-/* Sanitizers find any access to a set that was freed. Each round waits for other threads, which takes long on
- * a machine that is busy; so it ends after a while, too. */
+/* Sanitizers find any access to a freed set. Each round waits for other threads, which takes long on a busy
+ * machine, so the test also ends after some time. */
 static void free_against_fires(struct tw_runtime *rt, struct tw_workers *pool) {
     static struct probe probes[4];
     uint64_t seed = 7;
@@ -176,13 +176,13 @@ TEST(freeing_a_set_against_its_timers_firing) {
     }
 }
 
-/* `drop` waits as well: stop_wait also waits for it. */
+/* A drop that waits in the gate: cancel_wait also waits for the drop. */
 static void drop_at_gate(void *arg) {
     pass(&gate);
     note_drop(arg);
 }
 
-TEST(stop_wait_waits_for_drop) {
+TEST(cancel_wait_waits_for_drop) {
     struct tw_runtime *rt = started_runtime((struct tw_runtime_options){.driver = "timerfd"});
     struct tw_timers *set = new_set(rt, (struct tw_set_options){0});
     struct probe probe = {.rt = rt};
@@ -191,7 +191,7 @@ TEST(stop_wait_waits_for_drop) {
     shut(&gate);
     assert_int_equal(tw_timer_start(set, &probe.id, &soon, &task), 0);
     wait_for(gate.inside == 1);
-    assert_int_equal(tw_timers_count(set), 1); /* its argument was not dropped yet */
+    assert_int_equal(tw_timers_count(set), 1); /* the argument has yet to be dropped */
     const pthread_t thread = opened_later(set, &probe);
     assert_int_equal(tw_timer_cancel_wait(set, probe.id), -ESTALE);
     assert_int_equal(probe.drops, 1);
@@ -199,7 +199,7 @@ TEST(stop_wait_waits_for_drop) {
     tw_runtime_free(rt);
 }
 
-/* The callback compares from the first moment on. */
+/* The callback compares its handle with the stored one from the first moment on. */
 static atomic_uint strangers;
 static void compare_handle(const struct tw_event *event, void *arg) {
     struct probe *probe = arg;
@@ -231,8 +231,8 @@ static void stop_set_of_other(struct probe *probe) {
     probe->answer = tw_timer_cancel_wait(probe->other->set, probe->other->id);
 }
 
-/* A callback of one runtime stops a timer of another, running runtime. */
-TEST(stop_wait_from_a_callback_of_another_runtime) {
+/* A callback of one runtime cancels a timer of another, running runtime. */
+TEST(cancel_wait_from_a_callback_of_another_runtime) {
     struct tw_runtime *rts[2] = {started_runtime((struct tw_runtime_options){.driver = "sleep"}),
                                  started_runtime((struct tw_runtime_options){.driver = "epoll"})};
     struct probe at_gate = {.rt = rts[0]};
@@ -254,8 +254,8 @@ static int64_t ask_at_gate(UNUSED int64_t due, UNUSED void *arg) {
     return TW_NO_DEADLINE;
 }
 
-/* When the workers' queue is full, the runtime's thread asks the schedule. */
-TEST(stop_does_not_wait_for_a_schedule_that_is_asked) {
+/* When the workers' queue is full, the runtime's thread calls `next`. */
+TEST(cancel_does_not_wait_for_a_schedule_that_is_asked) {
     struct tw_runtime *rt = started_runtime((struct tw_runtime_options){.driver = "sleep"});
     const struct tw_workers_options one = {.threads = 1, .queue = 1, .when_full = TW_FULL_REJECT};
     struct tw_workers *pool = NULL;
@@ -289,7 +289,7 @@ static void *stop_too(void *arg) {
     return NULL;
 }
 
-TEST(dropped_once_when_several_stop_it_at_once) {
+TEST(dropped_once_when_several_threads_cancel_it_at_once) {
     struct tw_runtime *rt = started_runtime((struct tw_runtime_options){.driver = "sleep"});
     struct tw_timers *set = new_set(rt, (struct tw_set_options){0});
     for (unsigned round = 0; round < 300; ++round) {
@@ -308,7 +308,7 @@ TEST(dropped_once_when_several_stop_it_at_once) {
 /* --- the last fire, on its way to a worker --------------------------------------------------- */
 
 static struct tw_runtime *by_hand;
-static atomic_uint round_of_advance; /* odd: a round was requested */
+static atomic_uint round_of_advance; /* odd: the test has requested a round */
 static atomic_bool is_done_with_rounds;
 
 static void *advance_when_told(UNUSED void *arg) {
@@ -329,8 +329,8 @@ static void pass_at_once(UNUSED struct probe *probe) {
         sched_yield();
 }
 
-/* The first run ends only after the stop. So the second and last fire is prevented, whether it
- * is still on the wheel, has just left it or waits for the worker. */
+/* The first run ends only after the cancel. So the cancel prevents the second and last fire, whether the
+ * timer is still on the wheel, has just left it or waits for the worker. */
 static int stop_against_the_last_fire(struct tw_timers *set, struct tw_workers *pool, unsigned spins) {
     struct probe probe = {.inside = pass_at_once};
     shut(&gate);
@@ -351,8 +351,8 @@ static int stop_against_the_last_fire(struct tw_timers *set, struct tw_workers *
     return answer;
 }
 
-TEST(stop_tells_of_a_last_fire_wherever_it_is_on_its_way_to_a_worker) {
-    /* Three threads take turns in each round, which may take seconds on a busy machine. */
+TEST(cancel_prevents_a_last_fire_wherever_it_is_on_its_way_to_a_worker) {
+    /* each round needs three threads in turn, so the rounds may take seconds on a busy machine */
     const unsigned rounds = SLOW ? 2000 : 20000;
     struct tw_workers *pool;
     pthread_t thread;

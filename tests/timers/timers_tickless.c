@@ -1,12 +1,13 @@
-/* P9 for timers that the library keeps: timers that were stopped or moved later cost no wake-up. The wheel
- * passes over the entries that they leave behind, as long as these are few. */
-#include "handles_test.h"
+/* P9 for timers that the library keeps: timers that were cancelled or moved to a later deadline cost no
+ * wake-up. The wheel passes over the entries that they leave behind, as long as these are few. */
+#include "timers_test.h"
 
 #include <tickwheel/observe.h>
 
 enum { GONE = 20 };
 
-/* The last timer fires at `until`. The others would fire from `first` on, but are stopped or moved later. */
+/* The last timer fires at `until`. The others would fire from `first` on, but the test cancels them or moves
+ * them to a later deadline. */
 static const int64_t until = 300 * MS;
 static const int64_t first = 150 * MS;
 
@@ -40,7 +41,7 @@ typedef bool let_go(struct tw_timers *set, struct probe *probe);
 
 static let_go *const ways_to_go[] = {stop_one, move_one, postpone_one};
 
-/* Returns false if one of them had fired already. */
+/* Returns false if a timer had fired already. */
 static bool let_all_go(struct tw_timers *set, let_go *way) {
     for (unsigned i = 0; i < GONE; ++i)
         if (!way(set, &gone[i]))
@@ -58,8 +59,9 @@ static bool play(scene *shown, struct tw_runtime_options options, let_go *way) {
     return has_shown;
 }
 
-/* For each driver with short and long ticks; each pair takes the next way to go, as a driver does not know
- * which one a timer went. In real time, as wake-ups of a thread are counted: 2.4 s, eight times `until`. */
+/* Plays the scene for each driver, with short and long ticks. Each combination lets the timers go in another
+ * of the ways, because a driver does not see in which way a timer went. In real time, because the test counts
+ * the wake-ups of a thread: 2.4 s, eight times `until`. */
 static void assert_few_wake_ups(scene *shown) {
     unsigned turn = 0;
     for (unsigned d = 0; d < thread_drivers_here(); ++d)
@@ -76,13 +78,13 @@ static bool go_before_it_sleeps(struct tw_runtime *rt, struct tw_timers *set, le
     assert_true(let_all_go(set, way));
     assert_ok(tw_runtime_start(rt));
     wait_for(last.fires == 1);
-    assert_in_range(stats_of(rt).wakeups, 0, 1); /* none, if it became due before the thread slept */
+    assert_in_range(stats_of(rt).wakeups, 0, 1); /* 0 if the timer became due before the thread slept */
     return true;
 }
 
 TEST(p9_timers_that_went_before_the_thread_slept_do_not_wake_it) { assert_few_wake_ups(go_before_it_sleeps); }
 
-/* The thread sleeps until the first of them, and that one wake-up is not taken back. */
+/* The thread already sleeps until the first timer, and this one wake-up happens all the same. */
 static bool go_while_it_sleeps(struct tw_runtime *rt, struct tw_timers *set, let_go *way) {
     static struct probe far;
     const int64_t first_due = tw_runtime_now(rt) + first;

@@ -1,7 +1,7 @@
 /* tw_timer_move and tw_timer_again, mostly on virtual time: what order.c does not
  * play. */
 #define _GNU_SOURCE
-#include "handles_test.h"
+#include "timers_test.h"
 
 #include "support/child.h"
 #include "support/gate.h"
@@ -17,14 +17,14 @@ static int make(UNUSED void **state) {
 
 static int end(UNUSED void **state) { return tw_runtime_free(rt); }
 
-/* At the end of tests whose timers are still pending: their arguments are on the stack. */
+/* For the end of tests whose timers are still pending, because their arguments are on the stack. */
 static void stop_all(void) { assert_true(tw_timers_cancel_all(set, NULL, NULL) >= 0); }
 
 static void go_on(int64_t ns) { assert_ok(tw_runtime_advance(rt, ns)); }
 
 FIXTURE(make, end);
 
-/* With slack, it joins another timer. */
+/* The first start has slack, by which the timer joins another one. */
 TEST(again_is_without_slack) {
     struct probe it = {.rt = rt}, other = {.rt = rt};
     start_after(set, &other, 50 * MS);
@@ -35,8 +35,8 @@ TEST(again_is_without_slack) {
     stop_all();
 }
 
-/* A period that is no multiple of the tick: each deadline rounds up by itself. */
-TEST(again_begins_the_grid_of_a_fine_period_anew) {
+/* The period is no multiple of the tick, so each deadline rounds up by itself. */
+TEST(again_begins_a_new_grid_of_a_fine_period) {
     static const int64_t parts_of_tick[] = {MS / 4, 1};
     for (unsigned i = 0; i < COUNT_OF(parts_of_tick); ++i) {
         struct probe it = {.rt = rt};
@@ -46,7 +46,7 @@ TEST(again_begins_the_grid_of_a_fine_period_anew) {
         assert_int_equal(it.fires, 2); /* at 11 and 21 */
         assert_int_equal(tw_timer_again(set, it.id), 0);
         go_on(21 * MS);
-        assert_int_equal(it.due_ns, began + 36 * MS); /* a grid that begins there: 46 is too early */
+        assert_int_equal(it.due_ns, began + 36 * MS); /* the grid begins at `again`: 46 would be too early */
         go_on(31 * MS);
         assert_int_equal(it.fires, 7); /* at 46.25, 56.5, 66.75 and 77; or a little after 46, 56, 66 and 76 */
         assert_int_equal(it.due_ns, began + 77 * MS);
@@ -54,7 +54,7 @@ TEST(again_begins_the_grid_of_a_fine_period_anew) {
     }
 }
 
-/* At half a tick: the first deadline is the present, and rounds up to the next tick. */
+/* The call comes at half a tick. The first deadline is the present, which rounds up to the next tick. */
 TEST(a_fine_period_that_begins_at_once_counts_from_the_call) {
     struct probe it = {.rt = rt};
     go_on(MS / 2);
@@ -75,7 +75,7 @@ static struct gate gate;
 static void wait_inside(UNUSED struct probe *it) { pass(&gate); }
 static int only_look(UNUSED const struct tw_entry *entry, UNUSED void *visit_arg) { return 0; }
 
-/* A stop still prevents it, also if the timer was visited before. */
+/* A cancel still prevents the fire, also if the timer was visited before. */
 TEST(a_last_fire_that_waits_for_a_worker_is_too_late_for_both) {
     struct tw_set_options options = {0};
     struct probe running = {.rt = rt, .inside = wait_inside}, waiting = {.rt = rt}, stopped = {.rt = rt};
@@ -138,7 +138,7 @@ static void set_back_and_move_other(struct probe *timer) {
     timer->answer = tw_timer_move(timer->set, timer->other->id, 5 * TW_SECOND);
 }
 
-/* P1: a callback sets the clock back from 1020 s, and then moves another timer to 905 s. */
+/* P1: a callback sets the clock back from 1020 s and then moves another timer to 905 s. */
 TEST(a_timer_moved_after_the_clock_was_set_back_does_not_fire_by_the_former_reading) {
     struct probe late = {.rt = rt};
     struct probe it = {.rt = rt, .inside = set_back_and_move_other, .other = &late, .answer = 99};
@@ -191,7 +191,7 @@ TEST(a_period_on_the_wall_clock_is_started_again_there) {
 
 FIXTURE(NULL, NULL);
 
-/* Each with `drop` and without. */
+/* Timers with a `drop` and without. */
 TEST(p2_a_timer_that_is_moved_to_an_earlier_time_wakes_the_thread) {
     rt = started_runtime((struct tw_runtime_options){.driver = "sleep"});
     set = new_set(rt, (struct tw_set_options){0});
@@ -203,12 +203,12 @@ TEST(p2_a_timer_that_is_moved_to_an_earlier_time_wakes_the_thread) {
             start_after(set, &it, MS);
         else
             assert_int_equal(tw_timer_after(set, &it.id, MS, note_fire, &it), 0);
-        if (tw_timer_move(set, it.id, 3600 * TW_SECOND) == 0) { /* else it has fired already */
+        if (tw_timer_move(set, it.id, 3600 * TW_SECOND) == 0) { /* else the timer has fired already */
             wait_until_others_sleep();
             assert_int_equal(tw_timer_move(set, it.id, 0), 0);
         }
         wait_for(it.fires == 1);
-        (void)tw_timer_cancel_wait(set, it.id); /* until it is dropped */
+        (void)tw_timer_cancel_wait(set, it.id); /* waits until its argument is dropped */
     }
     tw_runtime_free(rt);
 }

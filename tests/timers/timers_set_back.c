@@ -1,7 +1,7 @@
 /* One thread sets the wall clock back and forth while another fires timers: none is lost, none
  * is early, and each callback reads its own deadline. The clock is virtual, so that it can be
  * set a hundred thousand times a second. */
-#include "handles_test.h"
+#include "timers_test.h"
 
 #include <pthread.h>
 
@@ -15,8 +15,8 @@ enum { TIMERS = 20, BACK_MOST = 299 };
 static const int64_t how_long = SLOW ? 2 * TW_SECOND : TW_SECOND;
 
 static struct tw_runtime *rt;
-static int64_t until;    /* the other thread continues until then */
-static atomic_bool over; /* it has ended */
+static int64_t until;    /* the clock's reading at which the other thread ends */
+static atomic_bool over; /* the other thread has ended */
 
 static int at_noon(UNUSED void **state) {
     rt = new_runtime((struct tw_runtime_options){.driver = "manual", .clock = TW_CLOCK_WALL, .tick_ns = US});
@@ -27,8 +27,8 @@ static int at_noon(UNUSED void **state) {
 
 static int gone(UNUSED void **state) { return tw_runtime_free(rt); }
 
-/* Runs `other` on a thread of its own, while this thread drives the runtime in steps of
- * `step`. A step ends only when nothing more is due. */
+/* Runs `other` on another thread while this thread drives the runtime in steps of `step`. A step ends only
+ * when nothing more is due. */
 static void drive_beside(void *(*other)(void *), int64_t step) {
     pthread_t thread;
     until = monotonic() + how_long;
@@ -64,8 +64,8 @@ static void count_drop(void *arg) { atomic_fetch_add(&((struct on_grid *)arg)->d
 
 static void nothing(UNUSED struct tw_node *node, UNUSED void *arg) {}
 
-/* Sets the clock by an odd number of ticks, so that a deadline wrong by that much is off the
- * grid. */
+/* Sets the clock by an odd number of ticks. All periods are even, so a deadline that is wrong by as much is
+ * off the grid. */
 static void *set_to_and_fro(UNUSED void *arg) {
     struct tw_node notices;
     uint64_t seed = 11;
@@ -123,7 +123,7 @@ TEST(p4_no_timer_on_workers_is_lost_while_the_wall_clock_is_set_back) {
 /* --- a reading that was superseded ----------------------------------------------------------- */
 
 static atomic_uint early;
-static atomic_bool has_passed; /* the deadline of the only timer has passed */
+static atomic_bool has_passed; /* set when the deadline of the only timer has passed */
 
 static void count_early(UNUSED struct tw_node *node, UNUSED void *arg) {
     if (!atomic_load(&has_passed))
@@ -144,8 +144,8 @@ static void *arm_after_setting_back(UNUSED void *arg) {
     return NULL;
 }
 
-/* Also true if the driving thread read the clock before it was set back, and passes that
- * reading on afterwards. */
+/* Also if the driving thread has read the clock before it was set back, and tells the wheel that reading
+ * afterwards. */
 TEST(p1_what_is_armed_after_the_clock_was_set_back_does_not_fire_by_the_former_reading) {
     atomic_store(&early, 0);
     atomic_store(&has_passed, false);
@@ -153,7 +153,7 @@ TEST(p1_what_is_armed_after_the_clock_was_set_back_does_not_fire_by_the_former_r
     assert_int_equal(early, 0);
 }
 
-/* Nothing was due yet, so no reading has counted. */
+/* No timer was due yet, so the runtime has not acted on the reading. */
 TEST(p1_a_reading_from_when_the_set_was_made_may_be_withdrawn) {
     struct tw_timers *const set = new_set(rt, (struct tw_set_options){0});
     struct probe it = {.rt = rt};
@@ -182,7 +182,7 @@ static void check_reading(const struct tw_event *event, void *arg) {
     off_time += event->due_ns != it->deadline || tw_runtime_now(rt) != it->deadline;
 }
 
-/* By the processor's time, so that other programs do not count. */
+/* Measures processor time, so that other programs do not count. */
 #define assert_takes_no_time(call) \
     do { \
         const int64_t began = reading_of(CLOCK_THREAD_CPUTIME_ID); \
@@ -190,7 +190,7 @@ static void check_reading(const struct tw_event *event, void *arg) {
         assert_in_range(reading_of(CLOCK_THREAD_CPUTIME_ID) - began, 0, (SLOW ? 50 : 5) * MS); \
     } while (0)
 
-/* The clock has been set back: the next call finds it out, whichever it is. */
+/* The clock was set back, which the next call notices, whichever it is. */
 static void assert_calls_take_no_time(struct tw_timers *set, int64_t reading) {
     struct tw_node node;
     assert_ok(tw_node_init(&node, nothing, NULL));
@@ -210,7 +210,7 @@ static unsigned count_fired(void) {
     return fired;
 }
 
-/* The first of them is the last to fire. */
+/* The timer that was armed first fires last. */
 TEST(p12_many_timers_follow_a_clock_that_is_set_back_and_no_call_takes_long) {
     struct tw_timers *const set = new_set(rt, (struct tw_set_options){0});
     uint64_t seed = 12;

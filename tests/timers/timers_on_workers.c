@@ -1,6 +1,6 @@
 /* Timers whose callbacks run on workers, on virtual time: the runs of one timer, and fires that wait while
  * their set is drained or the runtime stops. */
-#include "handles_test.h"
+#include "timers_test.h"
 #include "workers/workers_test.h"
 
 static void wait_at_gate(UNUSED struct probe *timer) { pass(&gate); }
@@ -12,7 +12,7 @@ static struct tw_timers *set_on(struct tw_workers_options of_pool, struct tw_set
     return new_set(rt, options);
 }
 
-/* Afterwards the only worker is in the callback, which waits at the gate. */
+/* Brings the only worker into the timer's callback, which waits at the gate. */
 static void hold_the_worker(struct tw_timers *set, struct probe *timer) {
     timer->inside = wait_at_gate;
     start_after(set, timer, MS);
@@ -25,13 +25,13 @@ static bool is_at_rest(void) {
     return now.running + now.waiting == 0;
 }
 
-/* note_fire's runs must not meet. */
+/* Waits at the gate. Unlike note_fire, its runs may overlap. */
 static void meet_at_gate(UNUSED const struct tw_event *event, void *arg) {
     wait_at_gate(arg);
     atomic_fetch_add(&((struct probe *)arg)->fires, 1);
 }
 
-/* The second worker would take the second fire before it takes `other`. */
+/* If the set is concurrent, the second worker takes the second fire before it takes `other`. */
 TEST(runs_of_one_timer_meet_only_if_the_set_is_concurrent) {
     for (int concurrent = 0; concurrent < 2; ++concurrent) {
         struct probe it = {.fires = 0}, other = {.fires = 0};
@@ -73,7 +73,7 @@ static int let_the_worker_go(const struct tw_entry *entry, UNUSED void *drain_ar
     return 0;
 }
 
-/* P6: whether the worker would run the fire or discard it, the drain has prevented it. */
+/* P6: the drain prevents the fire, whether the worker would then run or discard it. */
 TEST(a_drain_visits_timers_whose_fires_a_worker_takes_meanwhile) {
     for (int discards = 0; discards < 2; ++discards) {
         struct probe busy = {.fires = 0}, its[3] = {{.fires = 0}};
@@ -131,7 +131,7 @@ static int64_t free_other_set(UNUSED int64_t due_ns, void *arg) {
     return TW_NO_DEADLINE;
 }
 
-/* The runtime's thread asks the schedule, after it has called the callback of `plain`. */
+/* The runtime's thread calls `next` after the callback of `plain`. */
 TEST(the_schedule_of_a_refused_fire_may_free_another_set_whose_timer_has_just_fired) {
     struct probe busy = {.fires = 0}, waiting = {.fires = 0}, plain = {.fires = 0};
     struct probe refused = {.other = &plain, .answer = 99};

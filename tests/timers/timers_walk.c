@@ -1,7 +1,7 @@
-/* tw_timers_each: who is visited, and what the visitor may do. */
+/* tw_timers_each: which timers it visits, and what the visitor may do. */
 #define _GNU_SOURCE
-#include "handles_test.h"
 #include "support/counted_walk.h"
+#include "timers_test.h"
 
 #include "support/gate.h"
 
@@ -31,13 +31,13 @@ static void start_all(void) {
         (i % 3 == 0 ? start_every : start_after)(set, &its[i], (int64_t)(1 + i) * MS);
 }
 
-/* Returns the number of visits, or what ended the walk. */
+/* Returns the number of visits, or the result that ended the walk. */
 static int64_t walk(tw_visitor *visitor) {
     struct counted_walk walk = {.visitor = visitor, .arg = its};
     return counted(tw_timers_each(set, count_and_visit, &walk), &walk);
 }
 
-/* Every visitor of this file begins with this. */
+/* Every visitor of this file first calls this. */
 static struct probe *note_visit(const struct tw_entry *entry, void *visit_arg) {
     struct probe *it = entry->arg;
     assert_ptr_equal(visit_arg, its);
@@ -84,12 +84,12 @@ static int stop_it(const struct tw_entry *entry, void *visit_arg) {
     assert_int_equal(
         (it - its) % 2 ? tw_timer_cancel(set, entry->handle) : tw_timer_cancel_wait(set, entry->handle), 1);
     assert_int_equal(tw_timer_cancel(set, entry->handle), -ESTALE);
-    assert_int_equal(it->drops, 0); /* not before the visit is over */
+    assert_int_equal(it->drops, 0); /* the drop comes after the visit */
     assert_int_equal(timer_remaining(set, entry->handle), TW_NO_DEADLINE);
     return 0;
 }
 
-TEST(a_visitor_may_stop_its_timer_which_is_dropped_after_the_visit) {
+TEST(a_visitor_may_cancel_its_timer_which_is_dropped_after_the_visit) {
     start_all();
     assert_int_equal(walk(stop_it), TIMERS);
     assert_visited_and_dropped(1, 1);
@@ -113,7 +113,7 @@ TEST(a_visitor_may_move_its_timer) {
         assert_int_equal(timer_remaining(set, its[i].id), i % 2 == 0 ? 0 : TW_SECOND);
 }
 
-/* A walk ends though each visit starts a timer, and the set grows. */
+/* A walk ends although each visit starts a timer and makes the set grow. */
 static struct probe more[2 * TIMERS];
 static unsigned started_meanwhile;
 
@@ -161,7 +161,7 @@ static int drain_all(const struct tw_entry *entry, void *visit_arg) {
     struct probe *it = note_visit(entry, visit_arg);
     drained = tw_timers_cancel_all(set, NULL, NULL);
     assert_int_equal(it->drops, 0);
-    assert_int_equal(tw_timers_count(set), 1); /* the one that is being visited */
+    assert_int_equal(tw_timers_count(set), 1); /* the visited timer */
     return 0;
 }
 
@@ -187,7 +187,7 @@ TEST(a_visitor_may_walk_and_must_not_free_the_set) {
     assert_visited_and_dropped(1 + TIMERS, 0);
 }
 
-/* Virtual time stands still in a visitor otherwise. */
+/* Advances time inside the visitor: virtual time would stand still. */
 static int let_time_pass(const struct tw_entry *entry, void *visit_arg) {
     struct probe *it = note_visit(entry, visit_arg);
     const unsigned before = it->fires;
@@ -227,7 +227,7 @@ TEST(a_drop_may_walk_and_does_not_visit_its_own_timer) {
     assert_int_equal(visits_of[1], 1);
 }
 
-/* --- beside other threads ------------------------------------------------------------------------- */
+/* --- with other threads --------------------------------------------------------------------------- */
 
 static struct gate gate;
 
@@ -252,7 +252,7 @@ static void *stop_and_wait(void *arg) {
     return NULL;
 }
 
-/* stop_wait promises that the argument has been dropped. */
+/* cancel_wait promises that the argument has been dropped. */
 static void stop_beside_a_visit(struct tw_set_options options) {
     pthread_t walker, stopper;
     int64_t visits = 0;
@@ -263,8 +263,7 @@ static void stop_beside_a_visit(struct tw_set_options options) {
     assert_int_equal(pthread_create(&walker, NULL, walk_on_thread, &visits), 0);
     wait_for(gate.inside == 1);
     assert_int_equal(pthread_create(&stopper, NULL, stop_and_wait, &its[0]), 0);
-    wait_for(tw_timer_cancel(set, its[0].id) ==
-             -ESTALE); /* that of the other thread has come first, or this has */
+    wait_for(tw_timer_cancel(set, its[0].id) == -ESTALE); /* whichever thread's call came first */
     assert_int_equal(its[0].drops, 0);
     assert_false(has_stopped);
     atomic_store(&gate.open, true);
@@ -276,7 +275,7 @@ static void stop_beside_a_visit(struct tw_set_options options) {
     assert_int_equal(tw_timers_count(set), 0);
 }
 
-TEST(stop_wait_waits_for_a_visit_on_another_thread) {
+TEST(cancel_wait_waits_for_a_visit_on_another_thread) {
     struct tw_set_options options = {.capacity = 3};
     stop_beside_a_visit((struct tw_set_options){0});
     assert_int_equal(tw_workers_new(&options.workers, rt, NULL), 0);
@@ -319,7 +318,7 @@ TEST(a_drain_waits_for_a_visit_on_another_thread) {
     assert_int_equal(pthread_create(&walker, NULL, walk_on_thread, &visits), 0);
     wait_for(gate.inside == 1);
     assert_int_equal(pthread_create(&drainer, NULL, drain_on_thread, &result), 0);
-    wait_for(tw_runtime_count(rt) == 0); /* it has taken the timer off the wheel */
+    wait_for(tw_runtime_count(rt) == 0); /* the thread has taken the timer off the wheel */
     assert_int_equal(its[0].drops, 0);
     atomic_store(&gate.open, true);
     pthread_join(walker, NULL);

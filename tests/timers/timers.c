@@ -1,6 +1,6 @@
 /* timers.h sentence by sentence, on virtual time. */
-#include "handles_test.h"
 #include "support/sanitized.h"
+#include "timers_test.h"
 
 TEST(start_takes_absolute_deadlines_and_limits_of_fires) {
     struct tw_runtime *rt = virtual_runtime();
@@ -22,7 +22,7 @@ TEST(start_takes_absolute_deadlines_and_limits_of_fires) {
     tw_runtime_free(rt);
 }
 
-/* What the runtime answers on the thread that runs the callback. */
+/* Answers of the runtime to the thread that runs the callback. */
 static int64_t due_inside;
 static uint64_t overruns_inside;
 static void ask_runtime(struct probe *timer) {
@@ -30,7 +30,7 @@ static void ask_runtime(struct probe *timer) {
     overruns_inside = tw_runtime_overruns(timer->rt);
 }
 
-/* A timer of 10 ms, due at 10, after a stall of 55 ms. */
+/* The timer has a period of 10 ms and is due at 10; then the runtime stalls for 55 ms. */
 TEST(events_tell_what_was_due_and_how_much_was_missed) {
     const struct {
         enum tw_missed missed;
@@ -194,7 +194,7 @@ TEST(p14_bad_input_is_refused_and_changes_nothing) {
 
 static void nothing(UNUSED struct tw_node *node, UNUSED void *arg) {}
 
-/* A deadline that no clock reaches is valid, and told from a timer that is gone. */
+/* A deadline that no clock reaches is valid, and differs from the answer for a timer that is gone. */
 TEST(the_longest_delay_does_not_overflow) {
     struct tw_runtime *rt = virtual_runtime();
     struct tw_timers *set = new_set(rt, (struct tw_set_options){0});
@@ -217,7 +217,7 @@ TEST(the_longest_delay_does_not_overflow) {
     tw_runtime_free(rt);
 }
 
-/* --- from inside. Callbacks that start, stop, move, ask and free sets: fuzz/play.c ------------- */
+/* --- from inside. Callbacks that start, cancel, move, query and free sets: fuzz/play.c --------- */
 
 static int64_t answers[3];
 static void stop_twice_and_drain(struct probe *timer) {
@@ -226,7 +226,7 @@ static void stop_twice_and_drain(struct probe *timer) {
     answers[2] = tw_timers_cancel_all(timer->set, NULL, NULL);
 }
 
-TEST(a_timer_that_its_last_callback_stops_is_gone_for_calls_from_there) {
+TEST(a_timer_that_its_last_callback_cancels_is_gone_for_calls_from_there) {
     for (int has_drop = 0; has_drop < 2; ++has_drop) {
         struct tw_runtime *rt = virtual_runtime();
         struct tw_timers *set = new_set(rt, (struct tw_set_options){0});
@@ -253,7 +253,7 @@ static void restart_when_dropped(void *arg) {
     timer->answer = tw_timer_start(timer->set, &timer->other->id, &at_once, &task);
 }
 
-/* But none in a set that is being freed. */
+/* It may not do so in a set that is being freed. */
 TEST(drop_may_start_timers) {
     struct tw_runtime *rt = virtual_runtime();
     struct tw_timers *set = new_set(rt, (struct tw_set_options){0});
@@ -308,7 +308,7 @@ static struct tw_timers *scheduled(struct tw_runtime *rt, struct probe *timer, t
 #define HOUR (3600 * TW_SECOND)
 #define DAY (24 * HOUR)
 
-/* At 6:30 of each day, but not at weekends; 1970 began on a Thursday. */
+/* At 6:30 on each day except at weekends; 1970 began on a Thursday. */
 static int64_t on_workdays(int64_t due_ns, UNUSED void *arg) {
     int64_t at = due_ns - due_ns % DAY + 6 * HOUR + HOUR / 2;
     while (at <= due_ns || (at / DAY + 4) % 7 % 6 == 0) /* 0 and 6: Sunday and Saturday */
@@ -321,11 +321,11 @@ TEST(a_calendar_on_the_wall_clock) {
     struct probe timer = {.fires = 0};
     struct tw_runtime *rt = new_runtime(
         (struct tw_runtime_options){.driver = "manual", .clock = TW_CLOCK_WALL, .tick_ns = TW_SECOND});
-    assert_ok(tw_runtime_set_wall(rt, 7 * HOUR)); /* Thursday, after the hour */
+    assert_ok(tw_runtime_set_wall(rt, 7 * HOUR)); /* Thursday, after 6:30 */
     scheduled(rt, &timer, on_workdays);
     for (unsigned i = 0; i < COUNT_OF(days); ++i) {
         const int64_t due = days[i] * DAY + 6 * HOUR + HOUR / 2;
-        /* as if the machine was suspended until then */
+        /* as if the machine had been suspended until then */
         assert_ok(tw_runtime_set_wall(rt, due - TW_SECOND));
         assert_ok(tw_runtime_advance(rt, 0));
         assert_int_equal(timer.fires, i);
@@ -344,7 +344,7 @@ TEST(a_deadline_that_has_passed_fires_at_once) {
     struct probe timer = {.fires = 0};
     struct tw_runtime *rt = virtual_runtime();
     assert_ok(tw_runtime_advance(rt, MS));
-    struct tw_timers *set = scheduled(rt, &timer, five_times_in_the_past); /* negative readings count as 0 */
+    struct tw_timers *set = scheduled(rt, &timer, five_times_in_the_past); /* deadlines below 0 count as 0 */
     assert_ok(tw_runtime_advance(rt, 0));
     assert_int_equal(timer.fires, 5);
     assert_int_equal(timer.drops, 1);
@@ -357,7 +357,7 @@ TEST(a_deadline_that_has_passed_fires_at_once) {
 struct parcel {
     unsigned char bytes[40];
     struct parcel *seen; /* where callbacks and drop leave a copy */
-    const void *at;      /* the address they were called with */
+    const void *at;      /* the address that they got */
 };
 
 static void deliver(UNUSED const struct tw_event *event, void *arg) {
@@ -440,7 +440,7 @@ TEST(storage_is_there_to_its_last_byte) {
 
 static int64_t no_deadline(UNUSED int64_t due_ns, UNUSED void *arg) { return TW_NO_DEADLINE; }
 
-/* A start refused before `copy` was called drops nothing; one refused after it drops the copy
+/* A start that is refused before it calls `copy` drops nothing; a start that is refused later drops the copy
  * once. */
 TEST(a_start_that_fails_after_copying_drops_the_copy) {
     static struct parcel dropped;
@@ -455,7 +455,7 @@ TEST(a_start_that_fails_after_copying_drops_the_copy) {
                            .arg_size = sizeof parcel};
     tw_handle id = 99;
     assert_int_equal(tw_timer_start(set, &id, NULL, &task), -ENOENT);
-    assert_null(dropped.at); /* copied by memcpy: the argument is still the caller's */
+    assert_null(dropped.at); /* copied by memcpy: the caller still owns the argument */
     task.copy = copy_backwards;
     assert_int_equal(tw_timer_start(set, &id, NULL, &task), -ENOENT);
     assert_non_null(dropped.at);

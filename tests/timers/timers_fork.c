@@ -1,10 +1,10 @@
 /* P13 for handles: in the child of a fork nothing fires and every call is refused until
  * tw_runtime_after_fork. Then the set is empty, and each argument was dropped once. */
 #define _GNU_SOURCE
-#include "handles_test.h"
 #include "support/child.h"
 #include "support/gate.h"
 #include "support/sanitized.h"
+#include "timers_test.h"
 
 #include <pthread.h>
 #include <tickwheel/workers.h>
@@ -30,7 +30,7 @@ static bool all_are_stopped(struct tw_timers *set, const struct probe *probes) {
     return tw_timers_count(set) == 0;
 }
 
-/* Returns true if all of the capacity is available and works. */
+/* Returns true if the set has room for its whole capacity, and the timers work. */
 static bool is_as_new(struct tw_runtime *rt, struct tw_timers *set) {
     struct probe it[CAPACITY + 1];
     memset(it, 0, sizeof it);
@@ -143,14 +143,14 @@ static void child_with_threads_at_the_gate(struct tw_runtime *rt, struct probe *
     } else {
         expect(tw_runtime_free(rt) == 0);
     }
-    /* its callback was cut short: its argument may be half changed, and must not be dropped */
+    /* the fork cut the callback short: the argument may be half changed, and must not be dropped */
     expect(it[0].drops == 0);
     expect(copies_dropped == 0); /* for the same reason */
     expect(it[1].drops == 1);    /* in the parent, before the fork; not a second time */
     leave(0);
 }
 
-/* A callback, a drop and a copy, each on a thread that the child does not have. */
+/* At the fork, a callback, a drop and a copy run, each on a thread that the child does not have. */
 TEST(p13_what_ran_on_another_thread_is_neither_gone_on_with_nor_dropped_twice) {
     struct tw_runtime *rt = started_runtime((struct tw_runtime_options){.driver = "sleep"});
     struct probe it[CAPACITY] = {{.rt = rt, .inside = callback_at_gate}, {.rt = rt}, {.rt = rt}};
@@ -198,7 +198,7 @@ static void *make_and_free_sets(UNUSED void *arg) {
     return NULL;
 }
 
-/* All runtimes of a process take the numbers of their cells from one place. */
+/* All runtimes of a process share one allocator of cell numbers. */
 TEST(p13_a_child_makes_sets_though_another_thread_was_making_one) {
     pthread_t thread;
     if (SANITIZED)
@@ -233,7 +233,7 @@ static void assert_child_leaves_it_alone(struct tw_runtime *rt, const struct pro
     const pid_t child = fork();
     if (child == 0) {
         expect(tw_runtime_free(rt) == 0);
-        expect(it->drops == 0); /* the visitor may have left it half changed */
+        expect(it->drops == 0); /* the visitor may have left the argument half changed */
         leave(0);
     }
     assert_child_is_well(child);
@@ -268,7 +268,8 @@ static void *free_set_at_gate(void *result) {
     return NULL;
 }
 
-/* The set is empty there. It can be drained more often than it tells drains apart, and be freed. */
+/* In the child the set is empty. The child drains it more often than the set can tell drains apart, and frees
+ * it. */
 static void child_uses_the_set(struct tw_runtime *rt) {
     tw_handle id;
     alarm(60);
@@ -319,7 +320,8 @@ static void start_crowd(struct tw_runtime *rt, struct tw_timers *set, int64_t mo
     }
 }
 
-/* Runs in the child. Each argument was dropped once, here or before the fork, and the wheel is as new. */
+/* Runs in the child. Each argument must have been dropped once, here or before the fork, and the wheel must
+ * be as new. */
 static void go_on_in_child(struct tw_runtime *rt, struct tw_timers *set) {
     struct probe it[100];
     expect(tw_runtime_after_fork(rt) == 0);
@@ -351,8 +353,8 @@ static void fork_in_its_turn(UNUSED struct probe *it) {
         child_of_callback = fork();
 }
 
-/* All are moved to one tick, in an order of their own. A node of that tick forks when they are sorted; or one
- * of them does after so many others. */
+/* Moves all timers to one tick, in another order than that of arming. Either a node of that tick forks while
+ * the wheel sorts them, or the timer that fires after `fires_before` others forks. */
 static void fork_in_crowd(bool in_node, unsigned fires_before) {
     struct tw_runtime *rt = virtual_runtime();
     struct tw_timers *set = new_set(rt, (struct tw_set_options){0});
@@ -370,7 +372,7 @@ static void fork_in_crowd(bool in_node, unsigned fires_before) {
     const int result = tw_runtime_advance(rt, 60 * MS);
     if (child_of_callback == 0) {
         expect(result == -ECHILD);
-        for (unsigned i = 0; i < CROWD; ++i) /* the one that has forked is not dropped */
+        for (unsigned i = 0; i < CROWD; ++i) /* the argument of the timer that forked is not dropped */
             crowd[i].drops += !in_node && CROWD - 1 - i == fires_before;
         go_on_in_child(rt, set);
     }
@@ -399,14 +401,14 @@ static void *fire_all_of(UNUSED void *arg) {
     return NULL;
 }
 
-/* The firing thread releases the lock between the steps of a sort, and a fork comes in between. */
+/* The firing thread releases the lock between the steps of a sort, and the fork comes in between. */
 TEST(p13_forks_while_another_thread_sorts_sweeps_and_fires) {
     pthread_t thread;
     unsigned forks = 0;
     driven = virtual_runtime();
     set_at_gate = new_set(driven, (struct tw_set_options){.capacity = CROWD});
     assert_int_equal(pthread_create(&thread, NULL, fire_all_of, NULL), 0);
-    wait_for(atomic_load(&rounds) > 0); /* it is up, and does not use the heap */
+    wait_for(atomic_load(&rounds) > 0); /* the thread runs, and no longer uses the heap */
     for (; atomic_load(&rounds) < ROUNDS; ++forks) {
         const pid_t child = fork();
         if (child == 0) {

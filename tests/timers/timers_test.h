@@ -1,6 +1,6 @@
 /* Shared by the tests of handles: a timer that records what happens to it. */
-#ifndef TICKWHEEL_TESTS_HANDLES_TEST_H
-#define TICKWHEEL_TESTS_HANDLES_TEST_H
+#ifndef TICKWHEEL_TESTS_TIMERS_TEST_H
+#define TICKWHEEL_TESTS_TIMERS_TEST_H
 
 #include "support/runtime_test.h"
 #include "support/timer_remaining.h"

@@ -1,5 +1,5 @@
 /* P10: a set with a capacity allocates when it is made, and never again. */
-#include "handles_test.h"
+#include "timers_test.h"
 
 #include "support/counted_heap.h"
 #include "support/sanitized.h"
@@ -51,8 +51,7 @@ TEST(p10_a_set_with_a_capacity_does_not_allocate) {
     tw_runtime_free(rt);
 }
 
-/* A set without a capacity does not allocate either, as long as it has no more timers than
- * before. */
+/* A set without a capacity does not allocate, either, as long as it never has more timers than before. */
 TEST(p10_a_set_that_has_grown_does_not_allocate) {
     struct tw_runtime *rt = virtual_runtime();
     struct tw_timers *set = new_set(rt, (struct tw_set_options){.storage = sizeof(struct probe)});
@@ -75,7 +74,7 @@ TEST(p10_a_set_that_has_grown_does_not_allocate) {
 static void no_drop(UNUSED void *arg) {}
 static int64_t never(UNUSED int64_t due_ns, UNUSED void *arg) { return TW_NO_DEADLINE; }
 
-/* What a timer may need beyond a deadline is allocated for those that do. */
+/* The library allocates the memory for more than a deadline only for timers that need it. */
 TEST(p10_only_timers_with_a_period_a_schedule_or_a_drop_need_more_memory) {
     const struct {
         struct tw_when when;
@@ -143,7 +142,7 @@ static void stop_all_and_start_all(unsigned call) {
         start_one(i, random_delay());
 }
 
-/* Time goes on meanwhile, on the way to deadlines that come never nearer. */
+/* Time goes on, but the deadlines never come nearer. */
 static void let_a_tick_pass_and_start_again(struct tw_runtime *rt, unsigned call) {
     assert_int_equal(tw_timer_again(full, ids[call % FULL]), 0);
     if (call % FULL == 0)

@@ -18,7 +18,7 @@ constexpr unsigned most_rounds = 16;
 
 // How soon the dispatcher asks again about jobs that another transaction has locked, and after how long it
 // reports the lock.
-constexpr std::int64_t breath_if_locked_ns = 200 * TW_MILLISECOND, long_lock_ns = TW_SECOND;
+constexpr std::int64_t pause_if_locked_ns = 200 * TW_MILLISECOND, long_lock_ns = TW_SECOND;
 
 // If a question takes this long and does not reach the database, the dispatcher asks no more until the
 // membership has reached the database: otherwise every due job would wait for that long.
@@ -76,7 +76,7 @@ void dispatcher::watch_what_is_aside() {
     if (aside_since_ == never)
         aside_since_ = now;
     if (now >= bring_back_at_ || bring_back_at_ == never)
-        bring_back_at_ = now + breath_if_locked_ns;
+        bring_back_at_ = now + pause_if_locked_ns;
     const bool lease_lasts = lease_.remaining(lease_.member().id, now) > 0;
     if (error_ == 0 && lease_lasts && now - aside_since_ >= long_lock_ns)
         error_ = refuse(-EBUSY, "another transaction has locked jobs that are due, or have been answered");

@@ -15,14 +15,14 @@ namespace {
 constexpr std::size_t claim_batch = 1000, burial_batch = 1000;
 
 // The pause after a look that has left ready jobs in the database.
-constexpr std::int64_t breath_ns = 10 * TW_MILLISECOND;
+constexpr std::int64_t pause_before_next_look_ns = 10 * TW_MILLISECOND;
 
 // The pause after a look for which there was no room. Forgotten jobs make room, too, without waking the
 // membership.
-constexpr std::int64_t breath_if_full_ns = 100 * TW_MILLISECOND;
+constexpr std::int64_t pause_if_no_room_ns = 100 * TW_MILLISECOND;
 
 // The pause after a resume that another transaction's lock has hindered.
-constexpr std::int64_t breath_if_locked_ns = TW_SECOND;
+constexpr std::int64_t pause_if_locked_ns = TW_SECOND;
 
 constexpr std::int64_t poll_if_told_ns = 10 * TW_SECOND, poll_if_not_ns = 100 * TW_MILLISECOND;
 
@@ -271,7 +271,7 @@ int membership::join() {
     if (error != 0)
         return static_cast<int>(error);
     lease_.begin(member, asked);
-    settled_doubts_ = doubts;  // the database holds no jobs for a new member
+    resolved_doubts_ = doubts;  // the database holds no jobs for a new member
     resume_at_ = never;
     has_told_lease_ = false;
     renew_at_ = 0;
@@ -371,8 +371,8 @@ int membership::resume() {
         if (const int failed = settle(unknown, member, locked); failed != 0)
             return failed;
     }
-    settled_doubts_ = doubts;
-    resume_at_ = is_unmarked || locked != 0 ? clock_.now() + breath_if_locked_ns : never;
+    resolved_doubts_ = doubts;
+    resume_at_ = is_unmarked || locked != 0 ? clock_.now() + pause_if_locked_ns : never;
     return 0;
 }
 
@@ -445,7 +445,7 @@ std::size_t membership::note_room(std::size_t room) {
     const std::lock_guard hold(mutex_);
     wants_room_ = room == 0;
     if (room == 0)
-        look_at_ = std::min(look_at_, clock_.now() + breath_if_full_ns);
+        look_at_ = std::min(look_at_, clock_.now() + pause_if_no_room_ns);
     return room;
 }
 
@@ -456,7 +456,8 @@ void membership::plan_next_look(const tw_store_look &seen) {
     const std::int64_t now = clock_.now();
     const std::int64_t enters = database_.when(seen.next_ns) - settings_.horizon_ns;
     // The pause lets jobs that enter the horizon one after the other be claimed in batches.
-    const std::int64_t soonest = enters > now ? now + settings_.horizon_ns / 4 : now + breath_ns;
+    const std::int64_t soonest =
+        enters > now ? now + settings_.horizon_ns / 4 : now + pause_before_next_look_ns;
     look_at_ = std::min(look_at_, std::max(enters, soonest));
 }
 

@@ -82,7 +82,7 @@ class membership final : public agent {
     int join();
     int renew_if_due();
     int renew();
-    bool has_doubts() const { return doubts_ != settled_doubts_; }
+    bool has_doubts() const { return doubts_ != resolved_doubts_; }
     int resume();
     std::int64_t ask_what_is_held(const std::vector<std::int64_t> &started, tw_store_member &member,
                                   std::vector<finding> &found);
@@ -123,9 +123,9 @@ class membership final : public agent {
     bool wants_room_ = false;
 
     // `doubts_` counts the events after which the database and this process may disagree on the held jobs;
-    // `settled_doubts_` counts those that are resolved.
+    // `resolved_doubts_` counts those that are resolved.
     std::atomic<unsigned> doubts_{0};
-    unsigned settled_doubts_ = 0;
+    unsigned resolved_doubts_ = 0;
 
     std::atomic<bool> is_connected_{false}, is_away_{false};
     std::optional<tw_durable_event> told_;  // the last reported event, apart from TW_DURABLE_LEASE_LOST

@@ -51,7 +51,7 @@ const char *what_is_wrong(const tw_runtime_options &o) {
     if (o.driver != nullptr && o.own_driver != nullptr)
         return "both driver and own_driver are set";
     if (!is_thread_name(o.thread_name))
-        return "thread_name has more than 15 characters";
+        return "thread_name has more than 15 bytes";
     return nullptr;
 }
 

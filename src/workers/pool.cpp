@@ -23,7 +23,7 @@ const char *what_is_wrong(const tw_workers_options &o) {
     if (!base::is_one_of(o.at_stop, TW_STOP_DRAIN, TW_STOP_DISCARD))
         return "at_stop is not a value of enum tw_at_stop";
     if (!runtime::is_thread_name(o.thread_name))
-        return "thread_name has more than 15 characters";
+        return "thread_name has more than 15 bytes";
     return nullptr;
 }
 

@@ -97,7 +97,7 @@ static void run(uint64_t cycles) {
 
 static void access() {
     if (++cpu.accesses > 100000)
-        fail_msg("the clock does not get done");
+        fail_msg("the clock does not finish");
     pass(1 + below(COST));
     if (cpu.hold_after > 0) {
         --cpu.hold_after;

@@ -78,7 +78,7 @@ static void run(uint64_t cycles) {
 // A write may take effect in the cycle of the access before it.
 static void access(bool writes) {
     if (++cpu.accesses > 100000)
-        fail_msg("the driver does not get done");
+        fail_msg("the clock does not finish");
     pass(writes ? below(COST + 1) : 1 + below(COST));
     if (cpu.hold_after > 0)
         --cpu.hold_after;

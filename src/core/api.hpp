@@ -1,6 +1,6 @@
-// The functions of tw.h and door.h, for any kind of wheel; the headers document them. A function validates
-// its arguments, takes the lock and calls the wheel; some of those for the runtime only trust their caller
-// instead. c_api.cpp exports the functions of the library's wheel; tests instantiate them for other shapes.
+// The functions of tw.h, for any kind of wheel; the header documents them. A function validates its
+// arguments, takes the lock and calls the wheel. c_api.cpp exports the functions of the library's wheel;
+// tests instantiate them for other shapes.
 #pragma once
 
 #include "advance.hpp"
@@ -29,29 +29,11 @@ inline int init(tw_node *node, tw_callback *fn, void *arg) {
     return 0;
 }
 
-#if TW_RUNTIME
-inline int give_label(tw_node *node, unsigned label) {
-    if (node == nullptr || node->fn == nullptr || label >= TW_LABELS)
-        return -einval;
-    if (is_pending(*node))
-        return -ebusy;
-    node->missed_and_label = missed_and_label(missed_in(node->missed_and_label), label);
-    return 0;
-}
-#endif
-
 // --- nodes on a wheel -----------------------------------------------------------------------
 
 inline bool is_policy(const tw_missed &missed) {
     return base::is_one_of(missed, TW_COALESCE, TW_BURST) && (!is_small || missed == TW_COALESCE);
 }
-
-#if TW_RUNTIME
-inline bool is_valid(const tw_core_grid &grid) {
-    return grid.early < grid.parts && grid.parts != UINT32_MAX && grid.period >= grid.parts &&
-           grid.fires <= TW_FIRES_MAX && is_policy(grid.missed);
-}
-#endif
 
 template <class Wheel> struct api {
     static Wheel &wheel_of(tw *w) TW_REQUIRES(wheels_lock) { return wheel_in<Wheel>(w); }
@@ -118,27 +100,6 @@ template <class Wheel> struct api {
         return leave(w, 0);
     }
 
-#if TW_RUNTIME
-    static int core_arm_grid(tw *w, tw_node *node, const tw_core_grid *grid) {
-        TW_CHECKS(to_arm(node));
-        if (grid == nullptr || !is_valid(*grid))
-            return -einval;
-        if (!is_tick(grid->first))
-            return -erange;
-        if (const int error = enter(w, node); error != 0)
-            return error;
-        Wheel &wheel = wheel_of(w);
-        if (!wheel.accepts_parts(grid->parts))
-            return leave(w, -einval);
-        if (const int error = check_armable(*node); error != 0)
-            return leave(w, error);
-        set_wheel(*node, wheel_of(w));
-        const series next = {grid->period, grid->missed, grid->fires};
-        wheel.arm_grid(*node, grid->first, next, grid->early, grid->parts);
-        return leave(w, 0);
-    }
-#endif
-
     // --- changing pending nodes --------------------------------------------------------
 
     static int postpone(tw *w, tw_node *node, tick to) {
@@ -149,17 +110,6 @@ template <class Wheel> struct api {
     }
     static int cancel(tw *w, tw_node *node) { return call<Wheel, change<Wheel>::cancel_node>(w, node); }
     static int retire(tw *w, tw_node *node) { return call<Wheel, change<Wheel>::retire_node>(w, node); }
-
-#if TW_RUNTIME
-    static void core_shift(tw *w, tick by) {
-        Wheel &wheel = wheel_of(w);
-        lock(wheel);
-        finish_shift(wheel);  // another thread may have begun one
-        wheel.begin_shift(by);
-        finish_shift(wheel);
-        unlock(wheel);
-    }
-#endif
 
     static int wait(tw *w, const tw_node *node) {
         if (!usable(w) || !usable(node))
@@ -222,90 +172,6 @@ template <class Wheel> struct api {
         wheel.go_back_to(now);
         finish_shift(wheel);
         return leave(w, 0);
-    }
-#endif
-
-    // --- for the runtime only ------------------------------------------------------------
-
-#if TW_RUNTIME
-    static tick core_choose(tw *w, tick first, tick slack) {
-        if (enter(w) != 0)
-            return never;
-        const bool is_chosen = wheel_of(w).choose(&first, slack);
-        leave(w, 0);
-        return is_chosen ? first : never;
-    }
-
-    static void core_interrupt(tw *w) { __atomic_store_n(&state_in(w).interrupted, true, __ATOMIC_RELEASE); }
-
-    // A callback runs between two steps of an advance, so the rest of the wheel is valid.
-    static void core_abandon(tw *w) {
-        Wheel &wheel = wheel_of(w);
-        lock(wheel);
-        if (wheel.advancing && (!has_threads || wheel.advancer == tw_port_self())) {
-            wheel.advancing = false;
-            if (wheel.fires_record)
-                wheel.call_owner(nullptr);
-            end_callback(wheel);
-        }
-        unlock(wheel);
-    }
-
-    // Unchecked: one call takes the lock, and a later call releases it.
-    static void core_fork(tw *w, tw_core_fork_moment moment) TW_UNCHECKED_LOCKING {
-        if constexpr (has_threads) {
-            Wheel &wheel = wheel_of(w);
-            if (moment == TW_CORE_FORK_CHILD)
-                become_child(wheel);
-            else if (guard_of(wheel) != &wheel.lock)
-                return;  // the call for the wheel that has the lock takes and releases it
-            else if (moment == TW_CORE_FORK_PREPARE)
-                lock(wheel);
-            else
-                unlock(wheel);
-        }
-    }
-
-    // The runtime knows that its wheels are valid and take their lock.
-    static int core_arm_at(tw *w, tw_node *node, tick due) {
-        TW_CHECKS(to_arm(node));
-        return call_on_known<Wheel>(w, node, [due](Wheel &wheel, tw_node &known) TW_REQUIRES(wheels_lock) {
-            return change<Wheel>::arm_node_at(wheel, known, due);
-        });
-    }
-
-    static int core_arm_after(tw *w, tw_node *node, tick due, tick delay) {
-        TW_CHECKS(to_arm(node));
-        return call_on_known<Wheel>(w, node,
-                                    [due, delay](Wheel &wheel, tw_node &known) TW_REQUIRES(wheels_lock) {
-                                        return change<Wheel>::arm_node_after_delay(wheel, known, due, delay);
-                                    });
-    }
-
-    static int core_again(tw *w, tw_node *node, tw_core_due *due_of, void *arg) {
-        TW_CHECKS(to_arm(node));
-        return call_on_known<Wheel>(
-            w, node, [due_of, arg](Wheel &wheel, tw_node &known) TW_REQUIRES(wheels_lock) {
-                if (known.period == 0)
-                    return -einval;
-                if (is_periodic(known))
-                    return change<Wheel>::move_node(wheel, known, due_of(&known, arg));
-                const tick delay = known.period - 1;
-                return change<Wheel>::arm_node_after_delay(wheel, known, due_of(&known, arg), delay);
-            });
-    }
-
-    static std::uint64_t core_cancelled(tw *w, unsigned label) {
-        if (label >= TW_LABELS || enter(w) != 0)
-            return 0;
-        const std::uint64_t cancelled = wheel_of(w).cancelled(label);
-        unlock(wheel_of(w));
-        return cancelled;
-    }
-
-    static void core_set_caller(tw *w, tw_core_caller *caller, void *arg) {
-        state_in(w).caller = caller;
-        state_in(w).caller_arg = arg;
     }
 #endif
 

@@ -1,7 +1,9 @@
-// The functions of tw.h, door.h and records.hpp, for the wheel that the library is built with; see api.hpp.
+// The functions of tw.h, door.h and records.hpp, for the wheel that the library is built with; see api.hpp,
+// door_api.hpp and record_api.hpp.
 #include <tickwheel/tw.h>
 
 #include "api.hpp"
+#include "door_api.hpp"
 #include "record_api.hpp"
 
 #define TW_API extern "C" __attribute__((visibility("default")))
@@ -129,29 +131,31 @@ TW_API int tw_version(void) { return TW_VERSION; }
 #if TW_RUNTIME
 // --- door.h ---
 
-int tw_core_arm_at(tw *w, tw_node *node, tw_tick due) { return library::core_arm_at(w, node, due); }
+using library_door = tickwheel::core::door_api<library_wheel>;
+
+int tw_core_arm_at(tw *w, tw_node *node, tw_tick due) { return library_door::arm_at(w, node, due); }
 int tw_core_arm_after(tw *w, tw_node *node, tw_tick due, tw_tick delay) {
-    return library::core_arm_after(w, node, due, delay);
+    return library_door::arm_after(w, node, due, delay);
 }
 int tw_core_again(tw *w, tw_node *node, tw_core_due *due_of, void *arg) {
-    return library::core_again(w, node, due_of, arg);
+    return library_door::again(w, node, due_of, arg);
 }
 int tw_core_arm_grid(tw *w, tw_node *node, const tw_core_grid *grid) {
-    return library::core_arm_grid(w, node, grid);
+    return library_door::arm_grid(w, node, grid);
 }
 int tw_core_label(tw_node *node, unsigned label) { return give_label(node, label); }
-tw_tick tw_core_choose(tw *w, tw_tick tick, tw_tick slack) { return library::core_choose(w, tick, slack); }
-uint64_t tw_core_cancelled(tw *w, unsigned label) { return library::core_cancelled(w, label); }
+tw_tick tw_core_choose(tw *w, tw_tick tick, tw_tick slack) { return library_door::choose(w, tick, slack); }
+uint64_t tw_core_cancelled(tw *w, unsigned label) { return library_door::cancelled(w, label); }
 void tw_core_set_caller(tw *w, tw_core_caller *caller, void *arg) {
-    library::core_set_caller(w, caller, arg);
+    library_door::set_caller(w, caller, arg);
 }
-void tw_core_interrupt(tw *w) { library::core_interrupt(w); }
-void tw_core_abandon(tw *w) { library::core_abandon(w); }
+void tw_core_interrupt(tw *w) { library_door::interrupt(w); }
+void tw_core_abandon(tw *w) { library_door::abandon(w); }
 int tw_core_is_in_callback(tw *w) { return state_in(w).is_in_callback() ? 1 : 0; }
 void tw_core_forget_interruption(tw *w) { forget_interruption(state_in(w)); }
 void tw_core_share_lock(tw *w, tw *with) { share_lock(w, with); }
-void tw_core_fork(tw *w, tw_core_fork_moment moment) { library::core_fork(w, moment); }
-void tw_core_shift(tw *w, tw_tick by) { library::core_shift(w, by); }
+void tw_core_fork(tw *w, tw_core_fork_moment moment) { library_door::fork(w, moment); }
+void tw_core_shift(tw *w, tw_tick by) { library_door::shift(w, by); }
 
 // --- records.hpp ---
 

@@ -1,5 +1,4 @@
-// tw_cancel_all takes every node off a wheel and hands it to the caller's function; records stay. In a forked
-// child, become_child ends the calls of threads that the child does not have.
+// tw_cancel_all takes every node off a wheel and hands it to the caller's function; records stay.
 #pragma once
 
 #include "advance.hpp"
@@ -47,28 +46,6 @@ TW_INLINE_IF_SMALL inline void cancel_all(Wheel &wheel, tw_callback *each, void 
     }
     wheel.end_cancel_all(own);
 }
-
-#if TW_RUNTIME
-// P13, in the child of a fork: only the calling thread exists.
-//
-// The advances, walks and tw_cancel_all calls of other threads never continue. The child forgets them, and if
-// no cancel_all remains, the nodes still leaving go back to their slots, behind the other timers of their
-// ticks. Another thread's advance is over, callback included. This thread's own advance is interrupted: it
-// calls no further callback, because the parent fires those timers. We initialise the lock again, because its
-// word may count waiters that do not exist here.
-template <class Wheel> void become_child(Wheel &wheel) TW_REQUIRES(wheels_lock) {
-    wheel.drop_places();
-    wheel.abandon_cancel_alls(tw_port_self());
-    wheel.waiters = 0;
-    if (wheel.advancing && wheel.advancer != tw_port_self()) {
-        wheel.advancing = false;
-        wheel.running = nullptr;
-        wheel.fires_record = false;
-    }
-    wheel.interrupted = wheel.advancing;
-    tw_port_lock_init(&wheel.lock);
-}
-#endif
 
 }  // namespace
 }  // namespace tickwheel::core

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/api.hpp"
+#include "core/door_api.hpp"
 #include "core/record_api.hpp"
 #include "support/test.h"
 
@@ -90,7 +91,7 @@ template <class Shape> class record_fixture {
     void cancel_node(std::uint32_t i) { assert_int_equal((*this)->disarm(nodes[i]), 1); }
     bool is_node_pending(std::uint32_t i) { return is_pending(nodes[i]); }
 
-    void shift(tick by) { wheel_api::core_shift(&w_, by); }
+    void shift(tick by) { door_api<wheel>::shift(&w_, by); }
 
     // --- going on ----------------------------------------------------------------------------
 

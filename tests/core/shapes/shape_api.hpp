@@ -3,32 +3,26 @@
 
 #include "core/api.hpp"
 #if TW_RUNTIME
+#include "core/door_api.hpp"
 #include "core/record_api.hpp"
 #endif
 
 #include "shapes.h"
 
-// F(result, name, parameters, arguments) for each function that takes a wheel, except for the two that take
-// an enumerator, which must be passed by reference.
+// F(result, name, parameters, arguments) for each function of tw.h that takes a wheel, except for tw_arm_every,
+// whose enumerator must be passed by reference.
 // clang-format off
 #if TW_RUNTIME
-#define FUNCTIONS_FOR_RUNTIMES(F) \
-    F(int, core_arm_grid, (tw *w, tw_node *node, const tw_core_grid *grid), (w, node, grid)) \
-    F(void, core_shift, (tw *w, tw_tick by), (w, by)) \
-    F(uint64_t, core_cancelled, (tw *w, unsigned label), (w, label)) \
-    F(void, core_set_caller, (tw *w, tw_core_caller *caller, void *arg), (w, caller, arg)) \
-    F(tw_tick, core_choose, (tw *w, tw_tick tick, tw_tick slack), (w, tick, slack)) \
-    F(void, core_interrupt, (tw *w), (w)) \
-    F(void, core_abandon, (tw *w), (w)) \
+#define FUNCTIONS_WITH_RUNTIME(F) \
     F(tw_node *, first, (tw *w, uint32_t looks), (w, looks)) \
     F(tw_node *, walk_next, (tw *w, tw_walk *walk), (w, walk)) \
     F(int, walk_end, (tw *w, tw_walk *walk), (w, walk)) \
     F(int, set_back, (tw *w, tw_tick now), (w, now))
 #else
-#define FUNCTIONS_FOR_RUNTIMES(F)
+#define FUNCTIONS_WITH_RUNTIME(F)
 #endif
 #define FUNCTIONS_OF_WHEELS(F) \
-    FUNCTIONS_FOR_RUNTIMES(F) \
+    FUNCTIONS_WITH_RUNTIME(F) \
     F(int, init, (tw *w, tw_tick now, unsigned flags), (w, now, flags)) \
     F(int, arm_after, (tw *w, tw_node *node, tw_tick delay), (w, node, delay)) \
     F(int, arm_at, (tw *w, tw_node *node, tw_tick tick), (w, node, tick)) \
@@ -53,6 +47,17 @@
     F(int, idle, (tw *w, uint32_t budget), (w, budget)) \
     F(int, check, (tw *w, tw_report *report, void *arg), (w, report, arg))
 
+// The same for the functions of door.h.
+#define FUNCTIONS_OF_DOOR(F) \
+    F(int, arm_grid, (tw *w, tw_node *node, const tw_core_grid *grid), (w, node, grid)) \
+    F(tw_tick, choose, (tw *w, tw_tick tick, tw_tick slack), (w, tick, slack)) \
+    F(uint64_t, cancelled, (tw *w, unsigned label), (w, label)) \
+    F(void, set_caller, (tw *w, tw_core_caller *caller, void *arg), (w, caller, arg)) \
+    F(void, interrupt, (tw *w), (w)) \
+    F(void, abandon, (tw *w), (w)) \
+    F(void, shift, (tw *w, tw_tick by), (w, by)) \
+    F(void, fork, (tw *w, tw_core_fork_moment moment), (w, moment))
+
 // F(result, name in records.hpp, name in record_api, parameters, arguments) for each function of records.hpp.
 #define FUNCTIONS_OF_RECORDS(F) \
     F(std::size_t, size_of_records, size, (), ()) \
@@ -71,6 +76,20 @@
 
 #if TW_RUNTIME
 namespace tickwheel::core {
+
+struct door_functions {
+#define POINTER(result, name, parameters, arguments) result (*name) parameters;
+    FUNCTIONS_OF_DOOR(POINTER)
+#undef POINTER
+};
+
+template <class Wheel> constexpr door_functions door_functions_of() {
+    door_functions made = {};
+#define SET_POINTER(result, name, parameters, arguments) made.name = door_api<Wheel>::name;
+    FUNCTIONS_OF_DOOR(SET_POINTER)
+#undef SET_POINTER
+    return made;
+}
 
 struct record_functions {
 #define POINTER(result, door, name, parameters, arguments) result (*name) parameters;
@@ -95,7 +114,7 @@ struct shape_api : public shape {
 #undef POINTER
     int (*arm_every)(tw *, tw_node *, tw_tick, tw_tick, const tw_missed &, uint32_t);
 #if TW_RUNTIME
-    void (*core_fork)(tw *, tw_core_fork_moment);
+    tickwheel::core::door_functions door;
     tickwheel::core::record_functions records;
 #endif
 };
@@ -116,7 +135,7 @@ template <unsigned Bits, unsigned Levels, bool LookAhead> constexpr shape_api ap
 #undef SET_POINTER
     made.arm_every = functions::arm_every;
 #if TW_RUNTIME
-    made.core_fork = functions::core_fork;
+    made.door = tickwheel::core::door_functions_of<wheel_of_shape>();
     made.records = tickwheel::core::record_functions_of<wheel_of_shape>();
 #endif
     return made;

@@ -1,4 +1,4 @@
-// The functions of tw.h and records.hpp for wheels of many shapes; see shapes.h.
+// The functions of tw.h, door.h and records.hpp for wheels of many shapes; see shapes.h.
 #include "shape_api.hpp"
 
 namespace {
@@ -34,12 +34,15 @@ int tw_node_init(tw_node *node, tw_callback *fn, void *arg) { return tickwheel::
 tw *tw_wheel_of(const tw_node *node) { return node == nullptr ? nullptr : tickwheel::core::wheel_of(*node); }
 #endif
 #if TW_RUNTIME
+#define CALL_FOR_DOOR(result, name, parameters, arguments) \
+    result tw_core_##name parameters { return used->door.name arguments; }
+FUNCTIONS_OF_DOOR(CALL_FOR_DOOR)
+
 int tw_core_label(tw_node *node, unsigned label) { return tickwheel::core::give_label(node, label); }
 int tw_core_is_in_callback(tw *w) { return tickwheel::core::state_in(w).is_in_callback() ? 1 : 0; }
 void tw_core_forget_interruption(tw *w) {
     tickwheel::core::forget_interruption(tickwheel::core::state_in(w));
 }
-void tw_core_fork(tw *w, tw_core_fork_moment moment) { used->core_fork(w, moment); }
 void tw_core_share_lock(tw *w, tw *with) { tickwheel::core::share_lock(w, with); }
 #endif
 }

@@ -9,8 +9,8 @@
 
 #include "shapes.h"
 
-// F(result, name, parameters, arguments) for each function of tw.h that takes a wheel, except for tw_arm_every,
-// whose enumerator must be passed by reference.
+// F(result, name, parameters, arguments) for each function of tw.h that takes a wheel, except for
+// tw_arm_every, whose enumerator must be passed by reference.
 // clang-format off
 #if TW_RUNTIME
 #define FUNCTIONS_WITH_RUNTIME(F) \

@@ -130,7 +130,7 @@ def added(histograms):
 
 
 def share_of(histogram, limits, share):
-    """The duration that this share does not exceed, as tw_histogram_share has it."""
+    """The duration that this share does not exceed, as tw_histogram_quantile has it."""
     wanted, seen = math.ceil(share * sum(histogram["counts"])), 0
     for count, limit in zip(histogram["counts"], limits):
         seen += count

@@ -72,8 +72,9 @@ TW_MUST_CHECK int64_t tw_bucket_limit(unsigned bucket);
 
 /* Returns a percentile: the duration that the fraction `share` of the durations in the histogram does
  * not exceed, 0.99 for the 99th percentile. The result is the limit of a bucket, or the longest duration
- * if that is less; 0 if the histogram is empty. */
-TW_MUST_CHECK int64_t tw_histogram_share(const struct tw_histogram *histogram, double share);
+ * if that is less; 0 if the histogram is empty. A share below 0 counts as 0, one above
+ * 1 as 1. */
+TW_MUST_CHECK int64_t tw_histogram_quantile(const struct tw_histogram *histogram, double share);
 
 /* Why a fire was late. If there were several causes, this is the one that took longest, except that
  * TW_LATE_BUDGET takes precedence. */
@@ -160,11 +161,12 @@ typedef void tw_slow_report(const struct tw_slow_callback *slow, void *arg);
 /* Calls report(slow, arg) once for each callback that runs for longer than limit_ns, while that
  * callback is still running. The calls come from a separate thread, about a quarter of the limit
  * late; that thread sleeps while the runtime does. `report` must not call functions that start or
- * end anything on this runtime, or wait for callbacks. A null `report` ends the reports, and the
- * function then returns when no report is running; freeing the runtime ends them, too. Returns 0.
+ * end anything on this runtime, or wait for callbacks. A call replaces the earlier one; with a
+ * null `report` it ends the reports. It returns when no earlier report is running. Freeing the runtime
+ * ends the reports, too. Returns 0.
  *   -EINVAL  also: limit_ns is less than TW_MILLISECOND
  *   -EBUSY   called from a callback of the runtime, or from `report`
- *   -ENOMEM, -EAGAIN  from the system: no thread */
+ *   -ENOMEM, -EAGAIN  from the system: no thread. The earlier reports have ended all the same */
 TW_MUST_CHECK int tw_runtime_report_slow(struct tw_runtime *rt, int64_t limit_ns, tw_slow_report *report,
                                          void *arg);
 

@@ -25,14 +25,14 @@
 extern "C" {
 #endif
 
-#define TW_TRACE_MOST ((size_t)1 << 24) /* most fires that a recording can keep */
+#define TW_TRACE_MAX 16777216 /* most fires that a recording can keep */
 
 /* Begins a recording that keeps the last `fires` fires, rounded up to a power of two: 1,000 keeps 1,024.
  * The call discards an earlier recording. The first call allocates all memory, which
  * tw_runtime_free releases; later calls reuse this memory. A call with 0 fires ends the recording, which
  * tw_trace_write can still write. Returns 0. In the child of a fork nothing is recorded until the
  * child calls this again.
- *   -EINVAL  also: `fires` is more than TW_TRACE_MOST
+ *   -EINVAL  also: `fires` is more than TW_TRACE_MAX
  *   -ENOENT  `fires` is 0, and nothing is being recorded
  *   -ENOSPC  `fires` is more than the memory of the first call has room for
  *   -ENOMEM */

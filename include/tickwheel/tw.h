@@ -385,13 +385,12 @@ TW_MUST_CHECK int tw_pending(struct tw *w, const struct tw_node *node);
 /* Returns the tick that the node is due at, or TW_NEVER if it is not pending on w. */
 TW_MUST_CHECK tw_tick tw_expiry(struct tw *w, const struct tw_node *node);
 
-#if !TW_SMALL && TW_TICK_BITS != 32
 /* Returns the wheel that a node is, or was last, armed on; NULL if the node never was armed. Takes no
  * lock. In a callback, this is the wheel that calls the callback. Once the node is no longer pending, only
  * your program knows whether the wheel still exists. For a copy of a node the result is meaningless, and the
- * wheel of a node that a runtime has armed is private to the runtime. */
+ * wheel of a node that a runtime has armed is private to the runtime. Nodes with 32-bit ticks do not store
+ * their wheel, so the function is left out there. */
 TW_MUST_CHECK struct tw *tw_wheel_of(const struct tw_node *node);
-#endif
 
 /* Returns the number of pending nodes; 0 for an invalid w. */
 TW_MUST_CHECK size_t tw_count(struct tw *w);

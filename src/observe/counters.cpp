@@ -67,7 +67,7 @@ TW_API int tw_runtime_labels(tw_runtime *rt, tw_label_counts *counts, size_t roo
 
 TW_API int64_t tw_bucket_limit(unsigned bucket) { return runtime::limit_of_bucket(bucket); }
 
-TW_API int64_t tw_histogram_share(const tw_histogram *histogram, double share) {
+TW_API int64_t tw_histogram_quantile(const tw_histogram *histogram, double share) {
     if (histogram == nullptr)
         return 0;
     std::uint64_t total = 0;

@@ -42,8 +42,8 @@ void dump_histogram(const char *name, const tw_histogram &histogram, text_out &o
     if (total == 0)
         return;
     out.print("%-24s %10" PRIu64 " %9s %9s %9s %9s\n", name, total,
-              short_duration(tw_histogram_share(&histogram, 0.5)).text,
-              short_duration(tw_histogram_share(&histogram, 0.99)).text,
+              short_duration(tw_histogram_quantile(&histogram, 0.5)).text,
+              short_duration(tw_histogram_quantile(&histogram, 0.99)).text,
               short_duration(histogram.max_ns).text,
               short_duration(histogram.sum_ns / static_cast<std::int64_t>(total)).text);
 }

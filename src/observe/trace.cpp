@@ -175,8 +175,8 @@ TW_API int tw_trace_start(tw_runtime *rt, size_t fires) {
         return error;
     if (fires == 0)
         return end_recording(rt->meter) ? 0 : runtime::refuse(-ENOENT, "nothing is being recorded");
-    if (fires > TW_TRACE_MOST)
-        return runtime::refuse(-EINVAL, "the number of fires is more than TW_TRACE_MOST");
+    if (fires > TW_TRACE_MAX)
+        return runtime::refuse(-EINVAL, "the number of fires is more than TW_TRACE_MAX");
     const runtime::no_thread_cancel guard;
     trace *const recording = open(*rt, fires);
     if (recording == nullptr)

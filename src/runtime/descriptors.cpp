@@ -58,8 +58,10 @@ TW_API int tw_runtime_fd(tw_runtime *rt) {
         return permit.error();
     if (const int error = program(*rt); error != 0)
         return error;
-    rt->lent = true;
-    return rt->driver->descriptor(rt->driver_state);
+    const int fd = rt->driver->descriptor(rt->driver_state);
+    if (fd >= 0)
+        rt->lent = true;
+    return fd;
 }
 
 // Programs the descriptor last, so that the descriptor covers every node that was armed before. A call that

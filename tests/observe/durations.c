@@ -40,14 +40,14 @@ TEST(a_duration_is_counted_below_the_limit_of_its_bucket) {
 
 TEST(a_share_is_the_limit_of_its_bucket_but_never_more_than_the_longest) {
     struct tw_histogram histogram = {.max_ns = 900};
-    assert_int_equal(tw_histogram_share(NULL, 0.5), 0);
-    assert_int_equal(tw_histogram_share(&(struct tw_histogram){.max_ns = 0}, 0.5), 0);
+    assert_int_equal(tw_histogram_quantile(NULL, 0.5), 0);
+    assert_int_equal(tw_histogram_quantile(&(struct tw_histogram){.max_ns = 0}, 0.5), 0);
     histogram.counts[0] = 98;
     histogram.counts[2] = 2;
-    assert_int_equal(tw_histogram_share(&histogram, 0.5), 512);
-    assert_int_equal(tw_histogram_share(&histogram, 0.98), 512);
-    assert_int_equal(tw_histogram_share(&histogram, 0.99), 900);
-    assert_int_equal(tw_histogram_share(&histogram, 1), 900);
+    assert_int_equal(tw_histogram_quantile(&histogram, 0.5), 512);
+    assert_int_equal(tw_histogram_quantile(&histogram, 0.98), 512);
+    assert_int_equal(tw_histogram_quantile(&histogram, 0.99), 900);
+    assert_int_equal(tw_histogram_quantile(&histogram, 1), 900);
 }
 
 /* A callback that takes some time, and how long it took by the test's own clock. */

@@ -57,8 +57,8 @@ std::string histogram_line(const char *name, const tw_histogram &now, const tw_h
         return print("  %-22s %12" PRIu64 " %10s %10s %10s", name, total(now), "-", "-",
                      duration(now.max_ns).c_str());
     return print("  %-22s %12" PRIu64 " %10s %10s %10s", name, total(now),
-                 duration(tw_histogram_share(&since, 0.5)).c_str(),
-                 duration(tw_histogram_share(&since, 0.99)).c_str(), duration(now.max_ns).c_str());
+                 duration(tw_histogram_quantile(&since, 0.5)).c_str(),
+                 duration(tw_histogram_quantile(&since, 0.99)).c_str(), duration(now.max_ns).c_str());
 }
 
 struct rated_label {

@@ -4,7 +4,7 @@
  *     struct tw_durable_job reminder = {.kind = "reminder", .key = "order 17", .due_ns = 180 * TW_SECOND};
  *     tw_durable_open(&jobs, rt, "sqlite:jobs.db", NULL);
  *     tw_durable_register(jobs, "reminder", on_reminder, NULL, NULL);
- *     tw_durable_put(jobs, &reminder, TW_DURABLE_REPLACE);  // on disk when it returns
+ *     int error = tw_durable_put(jobs, &reminder, TW_DURABLE_REPLACE);  // 0: the job is on disk
  *     ...
  *     tw_durable_close(jobs);
  *
@@ -295,16 +295,16 @@ int tw_durable_register(struct tw_durable *durable, const char *kind, tw_durable
  *            -ETIMEDOUT may find the job that the first attempt has put
  *   -EINVAL  also: a name, time or schedule is out of range or malformed; no such time zone; or the cron
  *            expression is never due */
-int tw_durable_put(struct tw_durable *durable, const struct tw_durable_job *job,
-                   enum tw_durable_existing existing);
+TW_MUST_CHECK int tw_durable_put(struct tw_durable *durable, const struct tw_durable_job *job,
+                                 enum tw_durable_existing existing);
 
 /* Puts `count` jobs in one transaction: all or none; `existing` as in tw_durable_put. If several
  * have the same name, the last stays, or the first with TW_DURABLE_KEEP. On PostgreSQL the whole
  * call must finish within the timeout of the options, so split more than about 10,000 jobs over
  * several calls. Returns 0.
  *   -EINVAL  also: as tw_durable_put, for any of them; `existing` is TW_DURABLE_ADD */
-int tw_durable_put_many(struct tw_durable *durable, const struct tw_durable_job *jobs, size_t count,
-                        enum tw_durable_existing existing);
+TW_MUST_CHECK int tw_durable_put_many(struct tw_durable *durable, const struct tw_durable_job *jobs,
+                                      size_t count, enum tw_durable_existing existing);
 
 /* Removes a job. Returns 1 if this prevented a fire: the handler was not started, and will not be.
  * Exception: a process that cannot reach the database fires the jobs it holds without asking,

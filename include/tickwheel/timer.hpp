@@ -55,7 +55,7 @@ class [[nodiscard("a discarded timer is cancelled at once; see spawn")]] timer {
         return moved_by(tw_timer_move, detail::delay_in(delay));
     }
 
-    // Like move(), by the delay that the timer was last started or moved with, or by its period. To
+    // Like move(), by the delay that the timer was started with, or by its period. To
     // keep an idle timeout from firing, call this at each sign of activity. Throws
     // std::system_error (invalid_argument) for a timer that was started with a deadline or a
     // schedule.

@@ -122,7 +122,7 @@ template <class Wheel> struct door_api {
 
     // A callback runs between two steps of an advance, so the rest of the wheel is valid.
     static void abandon(tw *w) {
-        Wheel &wheel = wheel_of(w);
+        Wheel &wheel = wheel_in<Wheel>(w);
         lock(wheel);
         if (wheel.advancing && (!has_threads || wheel.advancer == tw_port_self())) {
             wheel.advancing = false;
@@ -136,7 +136,7 @@ template <class Wheel> struct door_api {
     // --- the wheel -----------------------------------------------------------------------
 
     static void shift(tw *w, tick by) {
-        Wheel &wheel = wheel_of(w);
+        Wheel &wheel = wheel_in<Wheel>(w);
         lock(wheel);
         finish_shift(wheel);  // another thread may have begun one
         wheel.begin_shift(by);

@@ -80,7 +80,7 @@ struct alignas(64) record_rest {
 
 struct alignas(64) record {
     core::timing timing;  // the wheels' part of the record; in ticks of the clock
-    std::int64_t delay;   // of the last start or move; negative: none
+    std::int64_t delay;   // that the timer was started with; negative: none
     union {
         tw_task_callback *fn;
         record *next_free;  // while free

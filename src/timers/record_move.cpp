@@ -36,8 +36,6 @@ void prepared_move::move_on_its_line(record &timer, runtime::tick due) {
 int prepared_move::move_any(record &timer, std::int64_t delay) {
     if (!core::is_armed(timer.timing))
         return refuse_busy(timer);
-    if (!is_periodic(timer))
-        timer.delay = delay;
     move_on_its_line(timer, tick_after(set_, timer, reading_, delay));
     return 0;
 }

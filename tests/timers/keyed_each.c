@@ -361,10 +361,10 @@ struct drained_on_worker {
 
 /* Returns when the drain has cancelled the waiting fires. */
 static void *let_leave_once_drained(void *arg) {
-    const struct drained_on_worker *it = arg;
+    const struct drained_on_worker *cancelled = arg;
     struct tw_worker_stats stats;
-    wait_for(tw_workers_stats(it->workers, &stats) == 0 && stats.waiting == 0);
-    return let_leave_soon(it->guest);
+    wait_for(tw_workers_stats(cancelled->workers, &stats) == 0 && stats.waiting == 0);
+    return let_leave_soon(cancelled->guest);
 }
 
 /* The last of three fires waits behind the first. The drain prevents that fire, so it calls `each`. */
@@ -384,8 +384,8 @@ TEST(drain_tells_of_a_last_fire_that_waits_for_a_worker) {
     wait_for(guest.gate.inside == 1);
     assert_int_equal(tw_workers_stats(options.workers, &stats), 0);
     assert_int_equal(stats.waiting, 2);
-    struct drained_on_worker it = {options.workers, &guest};
-    assert_int_equal(pthread_create(&helper, NULL, let_leave_once_drained, &it), 0);
+    struct drained_on_worker cancelled = {options.workers, &guest};
+    assert_int_equal(pthread_create(&helper, NULL, let_leave_once_drained, &cancelled), 0);
     visits = 0;
     assert_int_equal(tw_keyed_cancel_all(bench.keyed, count_visit, NULL), 1);
     assert_int_equal(visits, 1);

@@ -73,9 +73,9 @@ static int be_looked_at(void) {
 static atomic_int fired, ran, handled;
 
 static long long now(void) {
-    struct timespec it;
-    clock_gettime(CLOCK_MONOTONIC, &it);
-    return it.tv_sec * 1000000000LL + it.tv_nsec;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000000000LL + now.tv_nsec;
 }
 
 static void pause_ms(long ms) { nanosleep(&(struct timespec){0, ms * 1000000}, NULL); }

@@ -31,7 +31,7 @@ TEST(a_clock_is_unknown_until_it_was_read) {
 }
 
 // The database may have read its clock just before the answer arrived.
-TEST(a_clock_is_told_by_the_lower_end_of_what_it_may_be) {
+TEST(a_clock_reads_the_lower_end_of_what_it_may_be) {
     const known_clock known;
     assert_int_equal(known.clock.at(second + 10 * ms), 1'001 * second + 4 * ms);
     assert_int_equal(known.clock.when(1'001 * second + 4 * ms), second + 10 * ms);

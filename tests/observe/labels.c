@@ -85,7 +85,7 @@ TEST(timers_of_a_set_have_the_label_of_their_task_or_of_their_set) {
     assert_int_equal(counts_of(NULL).fires, 1);
 }
 
-TEST(stopped_replaced_and_drained_timers_count_as_cancelled) {
+TEST(stopped_replaced_and_cancelled_timers_count_as_cancelled) {
     tw_handle id, with_drop;
     const struct tw_when second = {.due_ns = TW_SECOND};
     assert_ok(tw_timer_after(handles, &id, TW_SECOND, no_task, NULL));

@@ -49,11 +49,11 @@ static void reach_a_point_in_fire(UNUSED const struct tw_event *event, UNUSED vo
 }
 static void reach_a_point_in_drop(UNUSED void *arg) { pthread_testcancel(); }
 static void reach_a_point_in_copy(UNUSED void *to, UNUSED void *from) { pthread_testcancel(); }
-static int reach_a_point_in_each(UNUSED const struct tw_entry *entry, UNUSED void *drain_arg) {
+static int reach_a_point_in_each(UNUSED const struct tw_entry *entry, UNUSED void *visit_arg) {
     pthread_testcancel();
     return 0;
 }
-static int reach_a_point_in_each_handle(UNUSED const struct tw_entry *entry, UNUSED void *drain_arg) {
+static int reach_a_point_in_each_handle(UNUSED const struct tw_entry *entry, UNUSED void *visit_arg) {
     pthread_testcancel();
     return 0;
 }
@@ -137,7 +137,7 @@ static int arm(void) { return tw_runtime_arm(rt, &node, &(struct tw_when){.slack
 static int move(void) { return tw_runtime_move(rt, &node, 0); }
 static int postpone(void) { return tw_runtime_postpone(rt, &node, 2 * FAR); }
 static int cancel(void) { return tw_runtime_cancel(rt, &node); }
-static int clear(void) { return tw_runtime_cancel_all(rt, reach_a_point, NULL); }
+static int cancel_all(void) { return tw_runtime_cancel_all(rt, reach_a_point, NULL); }
 static int cancel_wait(void) { return tw_runtime_cancel_wait(rt, &node); }
 static int cancel_job_wait(void) { return tw_runtime_cancel_wait(rt, &job.node); }
 static int retire_work_item(void) { return tw_runtime_retire(rt, &job.node); }
@@ -177,7 +177,7 @@ static int start_handle_after(void) {
 }
 static int move_handle(void) { return tw_timer_move(handles, handle, 0); }
 static int stop_handle(void) { return tw_timer_cancel(handles, handle); }
-static int drain_handles(void) {
+static int cancel_all_handles(void) {
     return (int)tw_timers_cancel_all(handles, reach_a_point_in_each_handle, NULL);
 }
 static int stop_handle_wait(void) { return tw_timer_cancel_wait(handles, handle); }
@@ -193,7 +193,7 @@ static int set_key_after(void) { return tw_keyed_after(keyed, KEY, 0, reach_a_po
 static int move_key(void) { return tw_keyed_move(keyed, KEY, 0); }
 static int remove_key(void) { return tw_keyed_cancel(keyed, KEY); }
 static int remove_key_wait(void) { return tw_keyed_cancel_wait(keyed, KEY); }
-static int drain(void) { return (int)tw_keyed_cancel_all(keyed, reach_a_point_in_each, NULL); }
+static int cancel_all_keys(void) { return (int)tw_keyed_cancel_all(keyed, reach_a_point_in_each, NULL); }
 static int free_keyed(void) { return tw_keyed_free(keyed); }
 static int make_keyed_and_free_it(void) {
     struct tw_keyed *other;
@@ -225,7 +225,7 @@ static const struct row rows[] = {
     {ROW_WITH(have_a_pending_node, move)},
     {ROW_WITH(have_a_pending_node, postpone)},
     {ROW_WITH(have_a_pending_node, cancel)},
-    {ROW_WITH(have_a_pending_node, clear)},
+    {ROW_WITH(have_a_pending_node, cancel_all)},
     {ROW_WITH(have_a_pending_node, ask)},
     {ROW_WAITING(have_a_callback_in_gate, cancel_wait)},
     {ROW_WAITING(have_a_job_in_gate, cancel_job_wait)},
@@ -243,8 +243,8 @@ static const struct row rows[] = {
     {ROW_WITH(have_a_handle, stop_handle)},
     {ROW_WITH(have_a_handle, stop_handle_wait)},
     {ROW_WAITING(have_a_handle_in_gate, stop_handle_wait)},
-    {ROW_WITH(have_a_handle, drain_handles)},
-    {ROW_WAITING(have_a_handle_in_gate, drain_handles)},
+    {ROW_WITH(have_a_handle, cancel_all_handles)},
+    {ROW_WAITING(have_a_handle_in_gate, cancel_all_handles)},
     {ROW_WITH(have_a_handle, free_handles)},
     {ROW_WAITING(have_a_handle_in_gate, free_handles)},
     {ROW(make_handles_and_free_them)},
@@ -254,8 +254,8 @@ static const struct row rows[] = {
     {ROW_WITH(have_a_key, move_key)},
     {ROW_WITH(have_a_key, remove_key)},
     {ROW_WAITING(have_a_key_in_gate, remove_key_wait)},
-    {ROW_WITH(have_a_key, drain)},
-    {ROW_WAITING(have_a_key_in_gate, drain)},
+    {ROW_WITH(have_a_key, cancel_all_keys)},
+    {ROW_WAITING(have_a_key_in_gate, cancel_all_keys)},
     {ROW_WITH(have_a_key, free_keyed)},
     {ROW(make_keyed_and_free_it)},
     {"add_watch", NULL, add_watch, false, "epoll"},

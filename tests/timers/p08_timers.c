@@ -107,9 +107,9 @@ TEST(p8_an_advance_releases_the_lock_while_it_sorts_timers) {
     assert_in_range(locks_at_first_fire, 2 * TIMERS / STEPS, TIMERS);
 }
 
-/* A walk and a drain release the lock twice for each timer, for the visit and before the next timer, and once
- * for each cancelled timer. */
-TEST(p8_a_walk_and_a_drain_release_the_lock_after_each_timer) {
+/* A walk and a cancel_all release the lock twice for each timer, for the visit and before the next timer, and
+ * once for each cancelled timer. */
+TEST(p8_a_walk_and_a_cancel_all_release_the_lock_after_each_timer) {
     for (unsigned i = 0; i < TIMERS / 2; ++i)
         assert_int_equal(tw_timer_cancel(set, probes[i].id), 1);
     locks = 0;

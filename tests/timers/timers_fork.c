@@ -224,8 +224,8 @@ static int visit_at_gate(UNUSED const struct tw_entry *entry, UNUSED void *visit
     return 0;
 }
 
-static void *drain_at_gate(void *drained) {
-    *(int64_t *)drained = tw_timers_cancel_all(set_at_gate, visit_at_gate, NULL);
+static void *cancel_all_at_gate(void *cancelled) {
+    *(int64_t *)cancelled = tw_timers_cancel_all(set_at_gate, visit_at_gate, NULL);
     return NULL;
 }
 
@@ -239,24 +239,24 @@ static void assert_child_leaves_it_alone(struct tw_runtime *rt, const struct pro
     assert_child_is_well(child);
 }
 
-TEST(p13_what_a_drain_visits_on_another_thread_is_not_dropped) {
+TEST(p13_what_a_cancel_all_visits_on_another_thread_is_not_dropped) {
     struct tw_runtime *rt = started_runtime((struct tw_runtime_options){.driver = "sleep"});
     struct tw_workers *pool;
     assert_int_equal(tw_workers_new(&pool, rt, &(struct tw_workers_options){.threads = 1}), 0);
     for (int with_workers = 0; with_workers < 2; ++with_workers) {
         struct probe probe = {.rt = rt};
-        int64_t drained = 0;
+        int64_t cancelled = 0;
         pthread_t thread;
         shut(&gate);
         set_at_gate = new_set(rt, (struct tw_set_options){.workers = with_workers ? pool : NULL});
         start_after(set_at_gate, &probe, 3600 * TW_SECOND);
-        assert_int_equal(pthread_create(&thread, NULL, drain_at_gate, &drained), 0);
+        assert_int_equal(pthread_create(&thread, NULL, cancel_all_at_gate, &cancelled), 0);
         wait_for(gate.inside == 1);
         wait_until_others_sleep();
         assert_child_leaves_it_alone(rt, &probe);
         atomic_store(&gate.open, true);
         pthread_join(thread, NULL);
-        assert_int_equal(drained, 1);
+        assert_int_equal(cancelled, 1);
         assert_int_equal(probe.drops, 1);
         assert_int_equal(tw_timers_free(set_at_gate), 0);
     }
@@ -268,8 +268,8 @@ static void *free_set_at_gate(void *result) {
     return NULL;
 }
 
-/* In the child the set is empty. The child drains it more often than the set can tell drains apart, and frees
- * it. */
+/* In the child the set is empty. The child calls tw_timers_cancel_all more often than the set can tell the
+ * calls apart, and frees it. */
 static void child_uses_the_set(struct tw_runtime *rt) {
     tw_handle id;
     alarm(60);

@@ -1,5 +1,5 @@
 /* Timers whose callbacks run on workers, on virtual time: the runs of one timer, and fires that wait while
- * their set is drained or the runtime stops. */
+ * tw_timers_cancel_all empties their set or the runtime stops. */
 #include "timers_test.h"
 #include "workers/workers_test.h"
 
@@ -63,7 +63,7 @@ static void stop_runtime(struct probe *timer) { timer->answer = tw_runtime_stop(
 static unsigned visits;
 
 /* During the first visit, the worker takes all fires that wait. */
-static int let_the_worker_go(const struct tw_entry *entry, UNUSED void *drain_arg) {
+static int let_the_worker_go(const struct tw_entry *entry, UNUSED void *visit_arg) {
     assert_int_equal(((struct probe *)entry->arg)->drops, 0);
     if (++visits > 1)
         return 0;
@@ -73,8 +73,8 @@ static int let_the_worker_go(const struct tw_entry *entry, UNUSED void *drain_ar
     return 0;
 }
 
-/* P6: the drain prevents the fire, whether the worker would then run or discard it. */
-TEST(a_drain_visits_timers_whose_fires_a_worker_takes_meanwhile) {
+/* P6: tw_timers_cancel_all prevents the fire, whether the worker would then run or discard it. */
+TEST(a_cancel_all_visits_timers_whose_fires_a_worker_takes_meanwhile) {
     for (int discards = 0; discards < 2; ++discards) {
         struct probe busy = {.fires = 0}, probes[3] = {{.fires = 0}};
         struct tw_timers *of_busy = set_on(

@@ -156,20 +156,20 @@ TEST(a_visitor_may_start_timers) {
         assert_int_equal(more[i].drops, 1);
 }
 
-static int64_t drained;
+static int64_t cancelled;
 
-static int drain_all(const struct tw_entry *entry, void *visit_arg) {
+static int cancel_all(const struct tw_entry *entry, void *visit_arg) {
     struct probe *probe = note_visit(entry, visit_arg);
-    drained = tw_timers_cancel_all(set, NULL, NULL);
+    cancelled = tw_timers_cancel_all(set, NULL, NULL);
     assert_int_equal(probe->drops, 0);
     assert_int_equal(tw_timers_count(set), 1); /* the visited timer */
     return 0;
 }
 
-TEST(a_visitor_may_drain_and_its_timer_is_dropped_after_the_visit) {
+TEST(a_visitor_may_cancel_all_and_its_timer_is_dropped_after_the_visit) {
     start_all();
-    assert_int_equal(walk(drain_all), 1);
-    assert_int_equal(drained, TIMERS);
+    assert_int_equal(walk(cancel_all), 1);
+    assert_int_equal(cancelled, TIMERS);
     for (unsigned i = 0; i < TIMERS; ++i)
         assert_int_equal(probes[i].drops, 1);
     assert_int_equal(tw_timers_count(set), 0);
@@ -306,24 +306,24 @@ TEST(a_worker_runs_a_timer_during_its_visit) {
     assert_int_equal(probes[0].drops, 1);
 }
 
-static void *drain_on_thread(void *result) {
+static void *cancel_all_on_thread(void *result) {
     *(int64_t *)result = tw_timers_cancel_all(set, NULL, NULL);
     return NULL;
 }
 
-TEST(a_drain_waits_for_a_visit_on_another_thread) {
-    pthread_t walker, drainer;
+TEST(a_cancel_all_waits_for_a_visit_on_another_thread) {
+    pthread_t walker, canceller;
     int64_t visits = 0, result = 99;
     shut(&gate);
     start_after(set, &probes[0], TW_SECOND);
     assert_int_equal(pthread_create(&walker, NULL, walk_on_thread, &visits), 0);
     wait_for(gate.inside == 1);
-    assert_int_equal(pthread_create(&drainer, NULL, drain_on_thread, &result), 0);
+    assert_int_equal(pthread_create(&canceller, NULL, cancel_all_on_thread, &result), 0);
     wait_for(tw_runtime_count(rt) == 0); /* the thread has taken the timer off the wheel */
     assert_int_equal(probes[0].drops, 0);
     atomic_store(&gate.open, true);
     pthread_join(walker, NULL);
-    pthread_join(drainer, NULL);
+    pthread_join(canceller, NULL);
     assert_int_equal(result, 1);
     assert_int_equal(probes[0].drops, 1);
 }

@@ -61,7 +61,7 @@ void assert_plan(const fire_plan &plan, bool fires, std::int64_t due_ns, std::ui
 int without_tzdir(void **) { return unsetenv("TZDIR"); }
 GROUP_FIXTURE(without_tzdir, nullptr);
 
-TEST(schedule_a_oneshot_fires_however_late_it_is) {
+TEST(schedule_a_one_shot_fires_however_late_it_is) {
     for (const auto missed : {TW_DURABLE_COALESCE, TW_DURABLE_BURST, TW_DURABLE_SKIP}) {
         const tw_durable_job job = periodic(0, missed);
         assert_plan(plan_fire(job, nullptr, 5 * ms, 5 * ms), true, 5 * ms, 0, never);

@@ -31,7 +31,7 @@
 static struct tw_runtime *rt;
 static struct tw_node node, far_node;
 static struct tw_workers *pool;
-static struct tw_work job;
+static struct tw_work item;
 static struct tw_timers *handles;
 static struct tw_keyed *keyed;
 static tw_handle handle;
@@ -80,7 +80,7 @@ static void set_the_scene(const char *driver) {
     tw_node_init(&counter, count_fire, NULL);
     atomic_store(&fires, 0);
     assert_ok(tw_workers_new(&pool, rt, &(struct tw_workers_options){.threads = 1}));
-    assert_ok(tw_work_init(&job, pool, wait_in_gate, &gate, 0));
+    assert_ok(tw_work_init(&item, pool, wait_in_gate, &gate, 0));
     assert_ok(tw_timers_new(&handles, rt, &(struct tw_set_options){.storage = 8}));
     assert_ok(tw_keyed_new(&keyed, rt, &(struct tw_set_options){.storage = 8}));
     watched = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -101,8 +101,8 @@ static void have_a_callback_in_gate(void) {
     assert_ok(tw_runtime_after(rt, &node, 0));
     wait_for(is_in_gate());
 }
-static void have_a_job_in_gate(void) {
-    assert_ok(tw_runtime_after(rt, &job.node, 0));
+static void have_a_work_item_in_gate(void) {
+    assert_ok(tw_runtime_after(rt, &item.node, 0));
     wait_for(is_in_gate());
 }
 static void have_a_handle_in_gate(void) {
@@ -139,8 +139,8 @@ static int postpone(void) { return tw_runtime_postpone(rt, &node, 2 * FAR); }
 static int cancel(void) { return tw_runtime_cancel(rt, &node); }
 static int cancel_all(void) { return tw_runtime_cancel_all(rt, reach_a_point, NULL); }
 static int cancel_wait(void) { return tw_runtime_cancel_wait(rt, &node); }
-static int cancel_job_wait(void) { return tw_runtime_cancel_wait(rt, &job.node); }
-static int retire_work_item(void) { return tw_runtime_retire(rt, &job.node); }
+static int cancel_work_item_wait(void) { return tw_runtime_cancel_wait(rt, &item.node); }
+static int retire_work_item(void) { return tw_runtime_retire(rt, &item.node); }
 static int stop_and_start(void) {
     const int error = tw_runtime_stop(rt);
     return error != 0 ? error : tw_runtime_start(rt);
@@ -228,15 +228,15 @@ static const struct row rows[] = {
     {ROW_WITH(have_a_pending_node, cancel_all)},
     {ROW_WITH(have_a_pending_node, ask)},
     {ROW_WAITING(have_a_callback_in_gate, cancel_wait)},
-    {ROW_WAITING(have_a_job_in_gate, cancel_job_wait)},
-    {ROW_WAITING(have_a_job_in_gate, retire_work_item)},
+    {ROW_WAITING(have_a_work_item_in_gate, cancel_work_item_wait)},
+    {ROW_WAITING(have_a_work_item_in_gate, retire_work_item)},
     {ROW_WAITING(have_a_callback_in_gate, stop_and_start)},
-    {ROW_WAITING(have_a_job_in_gate, stop_and_start)},
+    {ROW_WAITING(have_a_work_item_in_gate, stop_and_start)},
     {ROW_WITH(be_stopped, start)},
     {ROW(make_and_free)},
     {ROW(make_workers_and_free_them)},
-    {ROW_WAITING(have_a_job_in_gate, wait_for_workers)},
-    {ROW_WAITING(have_a_job_in_gate, free_workers)},
+    {ROW_WAITING(have_a_work_item_in_gate, wait_for_workers)},
+    {ROW_WAITING(have_a_work_item_in_gate, free_workers)},
     {ROW(start_handle)},
     {ROW(start_handle_after)},
     {ROW_WITH(have_a_handle, move_handle)},
@@ -379,10 +379,10 @@ TEST_WITH_EACH_DRIVER(cancelled_threads_are_never_those_of_the_library) {
     set_the_scene(DRIVER);
     atomic_store(&survivals, 0);
     assert_ok(tw_node_init(&node, cancel_own_thread, NULL));
-    assert_ok(tw_work_init(&job, pool, cancel_own_thread, NULL, 0));
+    assert_ok(tw_work_init(&item, pool, cancel_own_thread, NULL, 0));
     assert_ok(tw_runtime_start(rt));
     assert_ok(tw_runtime_after(rt, &node, 0));
-    assert_ok(tw_runtime_after(rt, &job.node, 0));
+    assert_ok(tw_runtime_after(rt, &item.node, 0));
     wait_for(survivals == 2);
     assert_ok(tw_runtime_after(rt, &counter, 0));
     wait_for(has_fired());

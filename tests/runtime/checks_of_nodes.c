@@ -119,15 +119,15 @@ TEST(checks_name_a_node_that_is_initialised_again_on_a_wheel_of_the_heap) {
 }
 
 #if TW_RUNTIME
-static void job_init_while_pending(void) {
-    static struct tw_work job;
+static void work_init_while_pending(void) {
+    static struct tw_work item;
     struct tw_runtime *rt;
     struct tw_workers *workers;
     expect(tw_runtime_new(&rt, &(struct tw_runtime_options){.driver = "manual"}) == 0);
     expect(tw_workers_new(&workers, rt, NULL) == 0);
-    expect(tw_work_init(&job, workers, on_timeout, NULL, 0) == 0);
-    expect(tw_runtime_after(rt, &job.node, TW_SECOND) == 0);
-    tw_work_init(&job, workers, on_timeout, NULL, 0);
+    expect(tw_work_init(&item, workers, on_timeout, NULL, 0) == 0);
+    expect(tw_runtime_after(rt, &item.node, TW_SECOND) == 0);
+    tw_work_init(&item, workers, on_timeout, NULL, 0);
 }
 
 static void init_while_pending_on_a_runtime(void) {
@@ -147,7 +147,7 @@ TEST(checks_name_a_node_that_is_initialised_again_on_a_runtime) {
 TEST(checks_name_a_pending_work_item_that_is_initialised_again) {
     if (!THREADS_AFTER_FORK)
         skip();
-    assert_stops(job_init_while_pending, "it was initialised again while it was pending");
+    assert_stops(work_init_while_pending, "it was initialised again while it was pending");
 }
 #endif
 

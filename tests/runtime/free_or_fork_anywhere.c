@@ -52,7 +52,7 @@ static struct tw_timers *set, *other_set;
 static struct tw_keyed *table;
 static struct tw_workers *pool;
 static struct tw_node node, *bystanders;
-static struct tw_work job;
+static struct tw_work item;
 static void (*act)(void);
 static atomic_bool has_acted;
 static atomic_int calls[EACH + 1];
@@ -290,7 +290,7 @@ static int handle_on_thread(void) {
 
 static int schedule_on_thread(void) { return start_or_set(false, &at_once, next, false); }
 
-static int job_on_worker(void) { return tw_runtime_after(rt, &job.node, 0); }
+static int work_item_on_worker(void) { return tw_runtime_after(rt, &item.node, 0); }
 
 static int ready;
 
@@ -345,7 +345,7 @@ static const struct scene on_threads[] = {
 };
 
 static const struct scene on_workers[] = {
-    {"a job's callback", CALLBACK, job_on_worker, "sleep", PLAIN},
+    {"a work item's callback", CALLBACK, work_item_on_worker, "sleep", PLAIN},
     {"a handle's callback on a worker", CALLBACK, handle_on_thread, "sleep", PLAIN},
     {"a callback before next, on a worker", CALLBACK, schedule_on_thread, "sleep", PLAIN},
     {"next on a worker", NEXT, schedule_on_thread, "sleep", PLAIN},
@@ -385,7 +385,7 @@ static void begin(const struct scene *chosen, const char *driver, unsigned worke
     assert_ok(tw_timers_new(&other_set, rt, &options));
     tw_node_init(&node, on_node, NULL);
     if (workers != 0)
-        assert_ok(tw_work_init(&job, pool, on_node, NULL, 0));
+        assert_ok(tw_work_init(&item, pool, on_node, NULL, 0));
     add_bystanders();
     memset(calls, 0, sizeof calls);
     atomic_store(&has_acted, false);

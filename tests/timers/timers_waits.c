@@ -260,12 +260,12 @@ TEST(cancel_does_not_wait_for_a_schedule_that_is_asked) {
     const struct tw_workers_options one = {.threads = 1, .queue = 1, .when_full = TW_FULL_REJECT};
     struct tw_workers *pool = NULL;
     struct tw_worker_stats stats = {0};
-    struct tw_work jobs[2];
+    struct tw_work items[2];
     assert_int_equal(tw_workers_new(&pool, rt, &one), 0);
     shut(&gate);
-    for (unsigned i = 0; i < COUNT_OF(jobs); ++i) {
-        assert_int_equal(tw_work_init(&jobs[i], pool, wait_in_gate, &gate, 0), 0);
-        assert_int_equal(tw_runtime_after(rt, &jobs[i].node, 0), 0);
+    for (unsigned i = 0; i < COUNT_OF(items); ++i) {
+        assert_int_equal(tw_work_init(&items[i], pool, wait_in_gate, &gate, 0), 0);
+        assert_int_equal(tw_runtime_after(rt, &items[i].node, 0), 0);
         wait_for(tw_workers_stats(pool, &stats) == 0 && stats.running + stats.waiting == i + 1);
     }
     struct probe probe = {.rt = rt};

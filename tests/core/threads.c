@@ -294,10 +294,10 @@ TEST(p13_walk_begins_its_slot_again_in_the_child_of_a_fork) {
     assert_whole();
 }
 
-static atomic_uint cancelled;
+static atomic_uint nodes_cancelled;
 
 static void hold_the_first(UNUSED struct tw_node *node, UNUSED void *arg) {
-    if (atomic_fetch_add(&cancelled, 1) != 0)
+    if (atomic_fetch_add(&nodes_cancelled, 1) != 0)
         return;
     pthread_barrier_wait(&running);
     pthread_barrier_wait(&go_on);
@@ -318,7 +318,7 @@ static void visit_and_have_all_cancelled(UNUSED const struct tw_node *node, UNUS
 /* The cancel_all takes the walk's place out of the slot with the nodes. */
 TEST_IF(!TW_SMALL, walk_ends_while_another_thread_cancels_all) {
     unsigned calls = 0;
-    atomic_store(&cancelled, 0);
+    atomic_store(&nodes_cancelled, 0);
     for (size_t i = 0; i < COUNT_OF(visited); ++i) {
         tw_node_init(&visited[i], count_neighbour, NULL);
         tw_arm_at(&wheel, &visited[i], 2 * BLOCK);
@@ -326,7 +326,7 @@ TEST_IF(!TW_SMALL, walk_ends_while_another_thread_cancels_all) {
     assert_int_equal(walk_through(&wheel, visit_and_have_all_cancelled, &calls), 1);
     pthread_barrier_wait(&go_on);
     join_driver();
-    assert_int_equal(cancelled, COUNT_OF(visited));
+    assert_int_equal(nodes_cancelled, COUNT_OF(visited));
     assert_int_equal(tw_count(&wheel), 0);
 }
 #endif

@@ -40,10 +40,10 @@ static int watched;
 static struct tw_node counter;
 static atomic_uint fires;
 
-static void count_fire(UNUSED struct tw_node *node, UNUSED void *arg) { atomic_fetch_add(&fires, 1); }
+static void count_fire(UNUSED struct tw_node *fired, UNUSED void *arg) { atomic_fetch_add(&fires, 1); }
 
 /* A callback that contains a cancellation point, as user code may. */
-static void reach_a_point(UNUSED struct tw_node *node, UNUSED void *arg) { pthread_testcancel(); }
+static void reach_a_point(UNUSED struct tw_node *fired, UNUSED void *arg) { pthread_testcancel(); }
 static void reach_a_point_in_fire(UNUSED const struct tw_event *event, UNUSED void *arg) {
     pthread_testcancel();
 }
@@ -369,7 +369,7 @@ TEST(cancelled_threads_come_back_from_moving_virtual_time) {
 
 static atomic_uint survivals;
 
-static void cancel_own_thread(UNUSED struct tw_node *node, UNUSED void *arg) {
+static void cancel_own_thread(UNUSED struct tw_node *fired, UNUSED void *arg) {
     pthread_cancel(pthread_self());
     pthread_testcancel();
     atomic_fetch_add(&survivals, 1);

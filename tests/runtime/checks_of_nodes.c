@@ -11,12 +11,12 @@
 static struct tw wheel, other_wheel;
 static struct tw_node node, neighbour, copy;
 
-EXPORTED void on_timeout(struct tw_node *node, void *arg);
-void on_timeout(UNUSED struct tw_node *node, UNUSED void *arg) {}
+EXPORTED void on_timeout(struct tw_node *fired, void *arg);
+void on_timeout(UNUSED struct tw_node *fired, UNUSED void *arg) {}
 
-EXPORTED void arm_for_tick_30(struct tw_node *node);
-void arm_for_tick_30(struct tw_node *node) {
-    expect(tw_arm_at(&wheel, node, 30) == 0);
+EXPORTED void arm_for_tick_30(struct tw_node *armed);
+void arm_for_tick_30(struct tw_node *armed) {
+    expect(tw_arm_at(&wheel, armed, 30) == 0);
     __asm__ volatile("");
 }
 
@@ -230,20 +230,20 @@ static void overwrite_a_field_and_advance(void) {
 
 static void free_and_reuse(void) {
     begin();
-    struct tw_node *volatile node = malloc(sizeof *node);
-    expect(tw_node_init(node, on_timeout, NULL) == 0);
-    arm_for_tick_30(node);
-    free(node);
-    memset(malloc(sizeof *node), 0x55, sizeof *node);
+    struct tw_node *volatile heap_node = malloc(sizeof *heap_node);
+    expect(tw_node_init(heap_node, on_timeout, NULL) == 0);
+    arm_for_tick_30(heap_node);
+    free(heap_node);
+    memset(malloc(sizeof *heap_node), 0x55, sizeof *heap_node);
     one_tick();
 }
 
 static void free_alone(void) {
     begin();
-    struct tw_node *volatile node = malloc(sizeof *node);
-    expect(tw_node_init(node, on_timeout, NULL) == 0);
-    arm_for_tick_30(node);
-    free(node);
+    struct tw_node *volatile heap_node = malloc(sizeof *heap_node);
+    expect(tw_node_init(heap_node, on_timeout, NULL) == 0);
+    arm_for_tick_30(heap_node);
+    free(heap_node);
     one_tick();
 }
 
@@ -258,21 +258,22 @@ static void free_and_make_another_node_there(void) {
 
 static void unmap(void) {
     begin();
-    struct tw_node *const node = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    expect(node != MAP_FAILED && tw_node_init(node, on_timeout, NULL) == 0);
-    arm_for_tick_30(node);
-    munmap(node, 4096);
+    struct tw_node *const page_node =
+        mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    expect(page_node != MAP_FAILED && tw_node_init(page_node, on_timeout, NULL) == 0);
+    arm_for_tick_30(page_node);
+    munmap(page_node, 4096);
     one_tick();
 }
 
 static void cancel_and_free(void) {
     begin();
-    struct tw_node *const node = malloc(sizeof *node);
-    expect(tw_node_init(node, on_timeout, NULL) == 0);
-    arm_for_tick_30(node);
+    struct tw_node *const heap_node = malloc(sizeof *heap_node);
+    expect(tw_node_init(heap_node, on_timeout, NULL) == 0);
+    arm_for_tick_30(heap_node);
     one_tick();
-    expect(tw_cancel(&wheel, node) == 1);
-    free(node);
+    expect(tw_cancel(&wheel, heap_node) == 1);
+    free(heap_node);
     all_ticks();
 }
 

@@ -55,7 +55,7 @@ static void free_many_in_turn(void) {
     }
 }
 
-static void free_twice_in_a_callback(UNUSED struct tw_node *node, UNUSED void *arg) {
+static void free_twice_in_a_callback(UNUSED struct tw_node *fired, UNUSED void *arg) {
     end();
     end(); /* the runtime still exists: it goes when the callback has returned */
 }

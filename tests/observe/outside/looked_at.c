@@ -73,9 +73,9 @@ static int be_looked_at(void) {
 static atomic_int fired, ran, handled;
 
 static long long now(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * 1000000000LL + now.tv_nsec;
+    struct timespec reading;
+    clock_gettime(CLOCK_MONOTONIC, &reading);
+    return reading.tv_sec * 1000000000LL + reading.tv_nsec;
 }
 
 static void pause_ms(long ms) { nanosleep(&(struct timespec){0, ms * 1000000}, NULL); }

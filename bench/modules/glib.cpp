@@ -67,10 +67,10 @@ class Glib {
     }
 
     static gboolean fire(GSource *source, GSourceFunc callback, gpointer data) {
-        const gboolean oneshot = callback(data);
+        const gboolean one_shot = callback(data);
         const gint64 period = reinterpret_cast<Source *>(source)->period;
         if (period == 0)
-            return oneshot;
+            return one_shot;
         g_source_set_ready_time(source, g_source_get_ready_time(source) + period);
         return G_SOURCE_CONTINUE;
     }

@@ -7,7 +7,7 @@
 #include <board.h>
 #include <clock.h>
 #include <host.h>
-#include <timer.h>
+#include <stopwatch.h>
 
 enum { /* ticks, of a millisecond each */
        BLINK_PERIOD = 50,

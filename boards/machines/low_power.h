@@ -5,7 +5,7 @@
 
 #include <tickwheel/board/lptimer.h>
 
-#include <timer.h>
+#include <stopwatch.h>
 
 #ifdef __cplusplus
 extern "C" {

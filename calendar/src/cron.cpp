@@ -263,8 +263,8 @@ struct month_at {
         : month(m), zeroth(chrono::sys_days(m / 1).time_since_epoch().count() - 1) {}
 
     static month_at with(std::int64_t date) {
-        const chrono::year_month_day it{chrono::sys_days(chrono::days(date))};
-        return month_at(it.year() / it.month());
+        const chrono::year_month_day calendar_date{chrono::sys_days(chrono::days(date))};
+        return month_at(calendar_date.year() / calendar_date.month());
     }
     [[nodiscard]] month_at following() const { return month_at(month + chrono::months(1)); }
 };

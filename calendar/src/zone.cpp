@@ -92,8 +92,8 @@ bool part::is_sound() const {
 bool part::has_sound_types() const {
     constexpr std::int64_t offset_max = std::int64_t{26} * 3600;
     for (std::size_t i = 0; i < types; ++i) {
-        const unsigned char *const it = type(i);
-        if (std::abs(signed_32(it)) >= offset_max || it[4] > 1 || it[5] >= name_bytes)
+        const unsigned char *const record = type(i);
+        if (std::abs(signed_32(record)) >= offset_max || record[4] > 1 || record[5] >= name_bytes)
             return false;
     }
     for (std::size_t i = 0; i < times; ++i) {

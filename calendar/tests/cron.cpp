@@ -24,21 +24,23 @@ using tickwheel::test::second_ns;
 using tickwheel::test::texts_in;
 
 calendar parse(const char *expression, const char *zone_name = nullptr) {
-    calendar it;
+    calendar dates;
     const char *why = nullptr;
-    if (calendar::parse(expression, zone_name, it, why) != 0)
+    if (calendar::parse(expression, zone_name, dates, why) != 0)
         fail_msg("%s in %s: %s", expression, zone_name != nullptr ? zone_name : "UTC", why);
-    return it;
+    return dates;
 }
 
 // The due times that follow a time, in seconds.
-std::int64_t next(const calendar &it, std::int64_t after) { return it.next(after * second_ns) / second_ns; }
+std::int64_t next(const calendar &dates, std::int64_t after) {
+    return dates.next(after * second_ns) / second_ns;
+}
 
 void assert_due(const char *expression, const char *zone_name, std::int64_t after,
                 const std::vector<std::int64_t> &expected) {
-    const calendar it = parse(expression, zone_name);
+    const calendar dates = parse(expression, zone_name);
     for (const std::int64_t due : expected) {
-        after = next(it, after);
+        after = next(dates, after);
         if (after != due)
             fail_msg("%s in %s: %lld instead of %lld", expression, zone_name != nullptr ? zone_name : "UTC",
                      static_cast<long long>(after), static_cast<long long>(due));
@@ -120,9 +122,9 @@ TEST(cron_malformed_expressions_are_refused) {
                  "* * * * *\n|* * * * *;|* * * * \xff|\xc2\xa0* * * * *|99999999999999999999 * * * *|"
                  "*/99999999999 * * * *|%d %s * * *");
     for (const std::string &expression : expressions) {
-        cron it;
+        cron parsed;
         const char *why = nullptr;
-        if (cron::parse(expression.c_str(), it, why) != -EINVAL)
+        if (cron::parse(expression.c_str(), parsed, why) != -EINVAL)
             fail_msg("taken: %s", expression.c_str());
         assert_non_null(why);
     }
@@ -131,22 +133,22 @@ TEST(cron_malformed_expressions_are_refused) {
 TEST(cron_expressions_that_never_come_true_are_refused) {
     for (const char *expression :
          {"0 0 30 2 *", "0 0 31 2,4,6,9,11 *", "0 0 30,31 feb ?", "* * * 31 11 *", "0 0 30 2 */3"}) {
-        cron it;
+        cron parsed;
         const char *why = nullptr;
-        assert_int_equal(cron::parse(expression, it, why), -EINVAL);
+        assert_int_equal(cron::parse(expression, parsed, why), -EINVAL);
         assert_string_equal(why, "the cron expression is never due");
     }
 }
 
 TEST(cron_length_is_limited) {
-    cron it;
+    cron parsed;
     const char *why = nullptr;
     std::string expression = "* * * * *";
     expression.append(cron::length_max - expression.size(), ' ');
-    assert_int_equal(cron::parse(expression.c_str(), it, why), 0);
-    assert_int_equal(cron::parse((expression + " ").c_str(), it, why), -EINVAL);
+    assert_int_equal(cron::parse(expression.c_str(), parsed, why), 0);
+    assert_int_equal(cron::parse((expression + " ").c_str(), parsed, why), -EINVAL);
     assert_string_equal(why, "the cron expression is too long");
-    assert_int_equal(cron::parse(std::string(1 << 20, '*').c_str(), it, why), -EINVAL);
+    assert_int_equal(cron::parse(std::string(1 << 20, '*').c_str(), parsed, why), -EINVAL);
 }
 
 // The parser accepts or refuses any bytes, and does nothing else.
@@ -157,32 +159,32 @@ TEST(cron_odd_bytes_do_no_harm) {
         std::string text;
         for (std::uint64_t length = random_below(&seed, 40); length > 0; --length)
             text += random_below(&seed, 3) == 0 ? ' ' : usual[random_below(&seed, sizeof usual - 1)];
-        cron it;
+        cron parsed;
         const char *why = nullptr;
-        const int result = cron::parse(text.c_str(), it, why);
+        const int result = cron::parse(text.c_str(), parsed, why);
         assert_true(result == 0 || (result == -EINVAL && why != nullptr));
     }
 }
 
 TEST(cron_an_unknown_zone_is_refused) {
-    calendar it;
+    calendar dates;
     const char *why = nullptr;
-    assert_int_equal(calendar::parse("* * * * *", "Europe/Nowhere", it, why), -EINVAL);
+    assert_int_equal(calendar::parse("* * * * *", "Europe/Nowhere", dates, why), -EINVAL);
     assert_string_equal(why, "there is no such time zone");
-    assert_int_equal(calendar::parse("* * * * *", "../../etc/passwd", it, why), -EINVAL);
+    assert_int_equal(calendar::parse("* * * * *", "../../etc/passwd", dates, why), -EINVAL);
 }
 
 // --- due times ---
 
 TEST(cron_the_next_time_is_later_than_the_last) {
-    const calendar it = parse("* * * * * *");
-    assert_int_equal(it.next(-second_ns), 0);
-    assert_int_equal(it.next(INT64_MIN), 0);
-    assert_int_equal(it.next(-1), 0);
-    assert_int_equal(it.next(0), second_ns);
-    assert_int_equal(it.next(1), second_ns);
-    assert_int_equal(it.next(second_ns - 1), second_ns);
-    assert_int_equal(it.next(second_ns), 2 * second_ns);
+    const calendar dates = parse("* * * * * *");
+    assert_int_equal(dates.next(-second_ns), 0);
+    assert_int_equal(dates.next(INT64_MIN), 0);
+    assert_int_equal(dates.next(-1), 0);
+    assert_int_equal(dates.next(0), second_ns);
+    assert_int_equal(dates.next(1), second_ns);
+    assert_int_equal(dates.next(second_ns - 1), second_ns);
+    assert_int_equal(dates.next(second_ns), 2 * second_ns);
 }
 
 TEST(cron_times_end_with_the_year_2200) {
@@ -202,9 +204,9 @@ TEST(cron_times_end_with_the_year_2200) {
 // Each call takes microseconds, however distant the due time is. A walk by seconds or days would take
 // minutes.
 TEST(cron_far_times_are_found_at_once) {
-    const calendar it = parse("0 0 */28 2 mon");  // 1 and 29 February, if they are Mondays
+    const calendar dates = parse("0 0 */28 2 mon");  // 1 and 29 February, if they are Mondays
     for (int i = 0; i < 10000; ++i)
-        assert_int_equal(next(it, date(2024, 2, 2)), date(2027, 2, 1));
+        assert_int_equal(next(dates, date(2024, 2, 2)), date(2027, 2, 1));
     const calendar leap_day = parse("0 0 29/28 2 */6,1");  // on a Saturday, Sunday or Monday
     for (int i = 0; i < 10000; ++i)
         assert_int_equal(next(leap_day, date(2024, 3, 1)), date(2032, 2, 29));
@@ -249,9 +251,9 @@ TEST_IF(has_zones(), cron_nothing_comes_again_to_who_asks_in_the_repeated_hour) 
     const std::int64_t set = date(2024, 10, 27, 1);
     for (const std::int64_t now : {set, set + 600, set + 1800, set + 3599})
         assert_due("30 2 * * *", "Europe/Berlin", now, {date(2024, 10, 28, 1, 30)});
-    const calendar it = parse("30 2 * * *", "Europe/Berlin");
-    assert_int_equal(it.count((set + 600) * second_ns, (set + 7200) * second_ns), 0);
-    assert_int_equal(it.last((set + 600) * second_ns, (set + 7200) * second_ns), (set + 600) * second_ns);
+    const calendar dates = parse("30 2 * * *", "Europe/Berlin");
+    assert_int_equal(dates.count((set + 600) * second_ns, (set + 7200) * second_ns), 0);
+    assert_int_equal(dates.last((set + 600) * second_ns, (set + 7200) * second_ns), (set + 600) * second_ns);
     assert_due("0 3 * * *", "Europe/Berlin", set + 600, {set + 3600});
 }
 
@@ -281,12 +283,12 @@ struct made_field {
     bool is_open = false;
 };
 
-void select(made_field &it, std::uint64_t first, std::uint64_t last, std::uint64_t step) {
+void select(made_field &field, std::uint64_t first, std::uint64_t last, std::uint64_t step) {
     for (std::uint64_t value = first; value <= last; value += step)
-        it.values[value] = true;
+        field.values[value] = true;
 }
 
-void append_item(made_field &it, std::uint64_t *seed, std::uint64_t first, std::uint64_t last) {
+void append_item(made_field &field, std::uint64_t *seed, std::uint64_t first, std::uint64_t last) {
     const std::uint64_t low = first + random_below(seed, last - first + 1);
     const std::uint64_t high = low + random_below(seed, last - low + 1);
     const std::uint64_t step = 1 + random_below(seed, last - first + 1);
@@ -294,40 +296,40 @@ void append_item(made_field &it, std::uint64_t *seed, std::uint64_t first, std::
     const std::string by_step = "/" + std::to_string(step);
     switch (random_below(seed, 6)) {
     case 0:
-        it.text += "*" + by_step, select(it, first, last, step), it.has_star = it.is_open = true;
+        field.text += "*" + by_step, select(field, first, last, step), field.has_star = field.is_open = true;
         break;
     case 1:
-        it.text += std::to_string(low) + by_step, select(it, low, last, step), it.is_open = true;
+        field.text += std::to_string(low) + by_step, select(field, low, last, step), field.is_open = true;
         break;
     case 2:
-        it.text += range, select(it, low, high, 1);
+        field.text += range, select(field, low, high, 1);
         break;
     case 3:
-        it.text += range + by_step, select(it, low, high, step);
+        field.text += range + by_step, select(field, low, high, step);
         break;
     default:
-        it.text += std::to_string(low), select(it, low, low, 1);
+        field.text += std::to_string(low), select(field, low, low, 1);
         break;
     }
 }
 
 made_field make_field(std::uint64_t *seed, std::uint64_t first, std::uint64_t last, std::uint64_t stars) {
-    made_field it;
+    made_field field;
     if (random_below(seed, 4) < stars) {
-        it.text = "*";
-        it.has_star = it.is_open = true;
-        select(it, first, last, 1);
-        return it;
+        field.text = "*";
+        field.has_star = field.is_open = true;
+        select(field, first, last, 1);
+        return field;
     }
     for (std::uint64_t more = random_below(seed, 3) + 1; more > 0; --more) {
-        append_item(it, seed, first, last);
-        it.text += more > 1 ? "," : "";
+        append_item(field, seed, first, last);
+        field.text += more > 1 ? "," : "";
     }
     bool has_all = true;
     for (std::uint64_t value = first; value <= last; ++value)
-        has_all = has_all && it.values[value];
-    it.is_open = it.is_open || has_all;
-    return it;
+        has_all = has_all && field.values[value];
+    field.is_open = field.is_open || has_all;
+    return field;
 }
 
 struct made_expression {
@@ -353,11 +355,11 @@ struct made_expression {
     [[nodiscard]] bool selects_day(std::int64_t local) const {
         using namespace std::chrono;
         const sys_days days = floor<std::chrono::days>(sys_seconds(seconds(local)));
-        const year_month_day it = days;
-        const bool by_date = day.values[static_cast<unsigned>(it.day())];
+        const year_month_day local_date = days;
+        const bool by_date = day.values[static_cast<unsigned>(local_date.day())];
         const bool by_weekday = weekday.values[std::chrono::weekday(days).c_encoding()];
         const bool either = !day.has_star && !weekday.has_star;
-        return month.values[static_cast<unsigned>(it.month())] &&
+        return month.values[static_cast<unsigned>(local_date.month())] &&
                (either ? by_date || by_weekday : by_date && by_weekday);
     }
 
@@ -369,15 +371,15 @@ struct made_expression {
 };
 
 // The due times according to the comment at the top of calendar.hpp.
-std::vector<std::int64_t> walk(const made_expression &it, const zone &in, std::int64_t begin,
+std::vector<std::int64_t> walk(const made_expression &expression, const zone &in, std::int64_t begin,
                                std::int64_t end) {
     std::vector<std::int64_t> due;
     std::int64_t furthest = 0;
     for (std::int64_t utc = begin - 3 * 86400; utc <= end; ++utc) {
         const std::int64_t local = utc + in.at(utc).offset;
-        bool is_due = it.is_repeating() && it.selects(local);
-        for (; furthest != 0 && !it.is_repeating() && furthest < local; ++furthest)
-            is_due = is_due || it.selects(furthest + 1);
+        bool is_due = expression.is_repeating() && expression.selects(local);
+        for (; furthest != 0 && !expression.is_repeating() && furthest < local; ++furthest)
+            is_due = is_due || expression.selects(furthest + 1);
         furthest = std::max(furthest, local);
         if (is_due && utc > begin)
             due.push_back(utc);
@@ -385,20 +387,20 @@ std::vector<std::int64_t> walk(const made_expression &it, const zone &in, std::i
     return due;
 }
 
-void assert_as_walked(const made_expression &it, const char *zone_name, std::int64_t begin, std::int64_t end,
-                      std::uint64_t *seed) {
+void assert_as_walked(const made_expression &expression, const char *zone_name, std::int64_t begin,
+                      std::int64_t end, std::uint64_t *seed) {
     zone in;
     calendar dates;
     const char *why = "";
     assert_int_equal(zone::load(zone_name, in), 0);
-    const std::string text = it.text();
+    const std::string text = expression.text();
     if (calendar::parse(text.c_str(), zone_name, dates, why) != 0) {
         assert_string_equal(why, "the cron expression is never due");
         return;
     }
     std::int64_t after = begin;
     std::uint64_t count = 0;
-    for (const std::int64_t due : walk(it, in, begin, end)) {
+    for (const std::int64_t due : walk(expression, in, begin, end)) {
         if (next(dates, after) != due)
             fail_msg("%s in %s after %lld: %lld instead of %lld", text.c_str(), zone_name,
                      static_cast<long long>(after), static_cast<long long>(next(dates, after)),
@@ -451,21 +453,21 @@ TEST_IF(has_zones(), cron_due_times_are_those_of_a_walk_through_all_seconds) {
 // --- counting ---
 
 TEST(cron_a_year_of_seconds_is_counted_at_once) {
-    const calendar it = parse("* * * * * *");
+    const calendar dates = parse("* * * * * *");
     const std::int64_t begin = date(1970, 1, 1) * second_ns;
     const std::int64_t end = date(2200, 1, 1) * second_ns;
     for (int i = 0; i < 1000; ++i) {
-        assert_int_equal(it.count(begin, end), (end - begin) / second_ns);
-        assert_int_equal(it.last(begin, end + 5), end);
+        assert_int_equal(dates.count(begin, end), (end - begin) / second_ns);
+        assert_int_equal(dates.last(begin, end + 5), end);
     }
-    assert_int_equal(it.count(end, end), 0);
-    assert_int_equal(it.last(end, end), end);
+    assert_int_equal(dates.count(end, end), 0);
+    assert_int_equal(dates.last(end, end), end);
 }
 
 TEST_IF(has_zones(), cron_every_day_is_counted_whatever_the_clock_does) {
-    const calendar it = parse("30 2 * * *", "Europe/Berlin");
+    const calendar dates = parse("30 2 * * *", "Europe/Berlin");
     const std::int64_t begin = date(2000, 1, 1, 12);
-    assert_int_equal(it.count(begin * second_ns, (begin + 150 * 365 * std::int64_t{86400}) * second_ns),
+    assert_int_equal(dates.count(begin * second_ns, (begin + 150 * 365 * std::int64_t{86400}) * second_ns),
                      150 * 365);
 }
 

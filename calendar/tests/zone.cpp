@@ -32,9 +32,9 @@ using bytes = std::vector<unsigned char>;
 constexpr std::int64_t end_of_2200 = 7289654400;
 
 zone load(const char *name) {
-    zone it;
-    assert_int_equal(zone::load(name, it), 0);
-    return it;
+    zone loaded;
+    assert_int_equal(zone::load(name, loaded), 0);
+    return loaded;
 }
 
 // --- a file of our own ---
@@ -96,43 +96,43 @@ int without_tzdir(void **) { return unsetenv("TZDIR"); }
 GROUP_FIXTURE(without_tzdir, nullptr);
 
 TEST(zone_a_file_says_what_is_in_force_when) {
-    zone it;
-    assert_int_equal(usual_file().parse(it), 0);
-    assert_int_equal(it.at(-1).offset, 3600);
-    assert_int_equal(it.at(999999).offset, 3600);
-    assert_int_equal(it.at(999999).end, 1000000);
-    assert_int_equal(it.at(1000000).offset, 7200);
-    assert_int_equal(it.at(1999999).begin, 1000000);
-    assert_int_equal(it.at(1999999).end, 2000000);
-    assert_int_equal(it.at(2000000).offset, 3600);
+    zone parsed;
+    assert_int_equal(usual_file().parse(parsed), 0);
+    assert_int_equal(parsed.at(-1).offset, 3600);
+    assert_int_equal(parsed.at(999999).offset, 3600);
+    assert_int_equal(parsed.at(999999).end, 1000000);
+    assert_int_equal(parsed.at(1000000).offset, 7200);
+    assert_int_equal(parsed.at(1999999).begin, 1000000);
+    assert_int_equal(parsed.at(1999999).end, 2000000);
+    assert_int_equal(parsed.at(2000000).offset, 3600);
 }
 
 TEST(zone_a_file_of_version_1_has_no_rule) {
     zone_file file = usual_file();
     file.version = 0;
-    zone it;
-    assert_int_equal(file.parse(it), 0);
-    assert_int_equal(it.at(1500000).offset, 7200);
-    assert_int_equal(it.at(date(2150, 7, 1)).offset, 3600);
-    assert_int_equal(it.at(date(2150, 7, 1)).end, zone::the_end);
+    zone parsed;
+    assert_int_equal(file.parse(parsed), 0);
+    assert_int_equal(parsed.at(1500000).offset, 7200);
+    assert_int_equal(parsed.at(date(2150, 7, 1)).offset, 3600);
+    assert_int_equal(parsed.at(date(2150, 7, 1)).end, zone::the_end);
 }
 
 TEST(zone_a_file_without_changes_is_all_rule) {
-    zone it;
+    zone parsed;
     zone_file file = usual_file();
     file.changes.clear();
-    assert_int_equal(file.parse(it), 0);
-    assert_int_equal(it.at(date(1970, 7, 1)).offset, 7200);
-    assert_int_equal(it.at(date(2200, 7, 1)).offset, 7200);
-    assert_int_equal(it.at(date(2200, 12, 31)).offset, 3600);
+    assert_int_equal(file.parse(parsed), 0);
+    assert_int_equal(parsed.at(date(1970, 7, 1)).offset, 7200);
+    assert_int_equal(parsed.at(date(2200, 7, 1)).offset, 7200);
+    assert_int_equal(parsed.at(date(2200, 12, 31)).offset, 3600);
 }
 
 TEST(zone_changes_that_change_nothing_are_no_changes) {
-    zone it;
+    zone parsed;
     zone_file file = usual_file();
     file.changes = {{1000000, 1}, {1500000, 1}, {2000000, 0}};
-    assert_int_equal(file.parse(it), 0);
-    assert_int_equal(it.at(1000000).end, 2000000);
+    assert_int_equal(file.parse(parsed), 0);
+    assert_int_equal(parsed.at(1000000).end, 2000000);
 }
 
 // Each case spoils a good file.
@@ -140,49 +140,49 @@ TEST(zone_damaged_files_are_refused) {
     const auto assert_refused = [](auto spoil) {
         zone_file file = usual_file();
         spoil(file);
-        zone it;
-        assert_int_equal(file.parse(it), -EINVAL);
-        assert_int_equal(it.at(0).offset, 0);  // left as it was
+        zone untouched;
+        assert_int_equal(file.parse(untouched), -EINVAL);
+        assert_int_equal(untouched.at(0).offset, 0);  // left as it was
     };
-    assert_refused([](zone_file &it) { it.leap_seconds = 1; });
-    assert_refused([](zone_file &it) { it.version = 1; });
-    assert_refused([](zone_file &it) { it.offsets.clear(); });
-    assert_refused([](zone_file &it) { it.offsets.resize(300); });
-    assert_refused([](zone_file &it) { it.offsets[1] = 26 * 3600; });
-    assert_refused([](zone_file &it) { it.offsets[1] = INT32_MIN; });
-    assert_refused([](zone_file &it) { it.changes[1].offset = 2; });
-    assert_refused([](zone_file &it) { it.changes[1].at = it.changes[0].at; });
-    assert_refused([](zone_file &it) { it.changes[0].at = INT64_MIN; });
-    assert_refused([](zone_file &it) { it.changes[1].at = INT64_MAX; });
-    assert_refused([](zone_file &it) { it.rule = "no rule"; });
+    assert_refused([](zone_file &broken) { broken.leap_seconds = 1; });
+    assert_refused([](zone_file &broken) { broken.version = 1; });
+    assert_refused([](zone_file &broken) { broken.offsets.clear(); });
+    assert_refused([](zone_file &broken) { broken.offsets.resize(300); });
+    assert_refused([](zone_file &broken) { broken.offsets[1] = 26 * 3600; });
+    assert_refused([](zone_file &broken) { broken.offsets[1] = INT32_MIN; });
+    assert_refused([](zone_file &broken) { broken.changes[1].offset = 2; });
+    assert_refused([](zone_file &broken) { broken.changes[1].at = broken.changes[0].at; });
+    assert_refused([](zone_file &broken) { broken.changes[0].at = INT64_MIN; });
+    assert_refused([](zone_file &broken) { broken.changes[1].at = INT64_MAX; });
+    assert_refused([](zone_file &broken) { broken.rule = "no rule"; });
 
     bytes file = usual_file().written();
-    zone it;
+    zone parsed;
     file[file.size() - usual_file().rule.size() - 2 - 4 - 1] = 4;  // after the four bytes of abbreviations
-    assert_int_equal(zone::parse(file, it), -EINVAL);
+    assert_int_equal(zone::parse(file, parsed), -EINVAL);
 }
 
 TEST(zone_every_file_that_is_cut_off_is_refused) {
     const bytes file = usual_file().written();
     for (std::size_t size = 0; size < file.size(); ++size) {
-        zone it;
+        zone parsed;
         const bytes cut(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(size));
-        assert_int_equal(zone::parse(cut, it), -EINVAL);
+        assert_int_equal(zone::parse(cut, parsed), -EINVAL);
     }
 }
 
 // Asserts the properties that every zone must have, whatever its file says.
-void assert_sound(const zone &it, std::uint64_t *seed) {
+void assert_sound(const zone &checked, std::uint64_t *seed) {
     for (int i = 0; i < 20; ++i) {
         const auto utc = static_cast<std::int64_t>(random_below(seed, end_of_2200));
-        const zone_span span = it.at(utc);
+        const zone_span span = checked.at(utc);
         assert_true(span.begin <= utc && utc < span.end);
-        assert_true(it.furthest(utc) >= utc + span.offset);
-        assert_true(it.furthest(utc) >= it.furthest(utc - 1));
-        const std::int64_t local = it.furthest(utc);
-        assert_true(it.reaches(local) <= utc);
-        const std::int64_t reached = it.reaches(utc);
-        assert_true(it.furthest(reached) >= utc && it.furthest(reached - 1) < utc);
+        assert_true(checked.furthest(utc) >= utc + span.offset);
+        assert_true(checked.furthest(utc) >= checked.furthest(utc - 1));
+        const std::int64_t local = checked.furthest(utc);
+        assert_true(checked.reaches(local) <= utc);
+        const std::int64_t reached = checked.reaches(utc);
+        assert_true(checked.furthest(reached) >= utc && checked.furthest(reached - 1) < utc);
     }
 }
 
@@ -218,11 +218,11 @@ void assert_spoiled_files_do_no_harm(const bytes &file, std::uint64_t seed) {
         spoil(spoiled, &seed);
         const bytes exact(spoiled.begin(),
                           spoiled.end());  // no spare room, so that reading beyond is noticed
-        zone it;
-        if (zone::parse(exact, it) != 0)
+        zone parsed;
+        if (zone::parse(exact, parsed) != 0)
             continue;
         ++loaded;
-        assert_sound(it, &seed);
+        assert_sound(parsed, &seed);
     }
     assert_true(loaded > 0 && loaded < files);
 }
@@ -244,23 +244,23 @@ TEST(zone_hostile_names_are_refused) {
                  "zone.tab|tzdata.zi|Europe/Berlin |Europe\\Berlin|Europe/Berl\xc3\xaen|%s%n|"
                  "Europe/B\nrlin|Nowhere/Land|leapseconds|utc\t");
     for (const std::string &name : names) {
-        zone it;
-        assert_int_equal(zone::load(name.c_str(), it), -EINVAL);
+        zone loaded;
+        assert_int_equal(zone::load(name.c_str(), loaded), -EINVAL);
     }
     for (const std::size_t length : {64U, 65U, 4096U, 100000U}) {
-        zone it;
-        assert_int_equal(zone::load(std::string(length, 'a').c_str(), it), -EINVAL);
+        zone loaded;
+        assert_int_equal(zone::load(std::string(length, 'a').c_str(), loaded), -EINVAL);
     }
 }
 
 TEST(zone_utc_needs_no_database) {
     setenv("TZDIR", "/no such folder", 1);
     for (const char *name : {"UTC", "Etc/UTC"}) {
-        const zone it = load(name);
-        assert_int_equal(it.at(0).offset, 0);
-        assert_int_equal(it.at(0).end, zone::the_end);
-        assert_int_equal(it.furthest(12345), 12345);
-        assert_int_equal(it.reaches(12345), 12345);
+        const zone loaded = load(name);
+        assert_int_equal(loaded.at(0).offset, 0);
+        assert_int_equal(loaded.at(0).end, zone::the_end);
+        assert_int_equal(loaded.furthest(12345), 12345);
+        assert_int_equal(loaded.reaches(12345), 12345);
     }
     zone other;
     assert_int_equal(zone::load("Europe/Berlin", other), -EINVAL);
@@ -290,8 +290,8 @@ TEST(zone_what_is_no_zone_file_is_refused) {
     assert_int_equal(load("Good").at(1500000).offset, 7200);
     for (const char *name :
          {"Empty", "Text", "Large", "Folder", "Pipe", "Endless", "Loop", "Good/Good", "None"}) {
-        zone it;
-        assert_int_equal(zone::load(name, it), -EINVAL);
+        zone loaded;
+        assert_int_equal(zone::load(name, loaded), -EINVAL);
         unlink((in + name).c_str());
     }
     unsetenv("TZDIR");
@@ -356,13 +356,13 @@ TEST(zone_rule_days) {
 }
 
 TEST(zone_summer_can_last_all_year) {
-    zone it;
+    zone parsed;
     zone_file file{{}, {-14400}, "EST5EDT,0/0,J365/25"};
-    assert_int_equal(file.parse(it), 0);
+    assert_int_equal(file.parse(parsed), 0);
     for (int year = 1970; year < 2200; ++year) {
-        assert_int_equal(it.at(date(year, 7, 1)).offset, -14400);
-        assert_int_equal(it.at(date(year, 1, 1, 5)).offset, -14400);
-        assert_int_equal(it.at(date(year, 1, 1, 3, 59, 59)).offset, -14400);
+        assert_int_equal(parsed.at(date(year, 7, 1)).offset, -14400);
+        assert_int_equal(parsed.at(date(year, 1, 1, 5)).offset, -14400);
+        assert_int_equal(parsed.at(date(year, 1, 1, 3, 59, 59)).offset, -14400);
     }
 }
 
@@ -452,8 +452,8 @@ TEST_IF(has_zones(), zone_offsets_are_those_of_the_system) {
 }
 
 TEST_IF(has_zones(), zone_files_with_leap_seconds_are_refused) {
-    zone it;
-    assert_int_equal(zone::load("right/Europe/Berlin", it), -EINVAL);
+    zone loaded;
+    assert_int_equal(zone::load("right/Europe/Berlin", loaded), -EINVAL);
 }
 
 }  // namespace

@@ -31,30 +31,30 @@ TEST(a_clock_is_unknown_until_it_was_read) {
 }
 
 // The database may have read its clock just before the answer arrived.
-TEST(a_clock_is_told_by_the_lower_end_of_what_it_may_be) {
-    const known_clock it;
-    assert_int_equal(it.clock.at(second + 10 * ms), 1'001 * second + 4 * ms);
-    assert_int_equal(it.clock.when(1'001 * second + 4 * ms), second + 10 * ms);
-    assert_int_equal(it.clock.uncertainty(), 10 * ms);
+TEST(a_clock_reads_the_lower_end_of_what_it_may_be) {
+    const known_clock known;
+    assert_int_equal(known.clock.at(second + 10 * ms), 1'001 * second + 4 * ms);
+    assert_int_equal(known.clock.when(1'001 * second + 4 * ms), second + 10 * ms);
+    assert_int_equal(known.clock.uncertainty(), 10 * ms);
 }
 
 TEST(each_reading_narrows_the_range_and_a_slow_one_does_not_widen_it) {
-    known_clock it;
-    assert_false(it.clock.add({second + 11 * ms, second + 12 * ms, 1'001 * second + 11 * ms}));
-    assert_in_range(it.clock.uncertainty(), ms, ms + 1000);  // drift of 2 ms
-    assert_int_equal(it.clock.at(second + 12 * ms), 1'001 * second + 11 * ms);
-    assert_false(it.clock.add({second + 12 * ms, 2 * second, 1'001 * second + 500 * ms}));
-    assert_in_range(it.clock.uncertainty(), ms, ms + 200'000);  // drift of a second
-    assert_in_range(it.clock.at(2 * second), 1'002 * second - ms - 100'000, 1'002 * second - ms);
+    known_clock known;
+    assert_false(known.clock.add({second + 11 * ms, second + 12 * ms, 1'001 * second + 11 * ms}));
+    assert_in_range(known.clock.uncertainty(), ms, ms + 1000);  // drift of 2 ms
+    assert_int_equal(known.clock.at(second + 12 * ms), 1'001 * second + 11 * ms);
+    assert_false(known.clock.add({second + 12 * ms, 2 * second, 1'001 * second + 500 * ms}));
+    assert_in_range(known.clock.uncertainty(), ms, ms + 200'000);  // drift of a second
+    assert_in_range(known.clock.at(2 * second), 1'002 * second - ms - 100'000, 1'002 * second - ms);
 }
 
 TEST(a_clock_drifts_by_a_ten_thousandth_for_a_minute_at_most) {
-    const known_clock it;
+    const known_clock known;
     const std::int64_t read = second + 10 * ms, then = 1'001 * second + 4 * ms;
-    assert_int_equal(it.clock.at(read + 10 * second), then + 10 * second - ms);
-    assert_int_equal(it.clock.when(then + 10 * second), read + 10 * second + ms);
-    assert_int_equal(it.clock.at(read + 60 * minute), then + 60 * minute - 6 * ms);
-    assert_int_equal(it.clock.at(read - second), then - second);
+    assert_int_equal(known.clock.at(read + 10 * second), then + 10 * second - ms);
+    assert_int_equal(known.clock.when(then + 10 * second), read + 10 * second + ms);
+    assert_int_equal(known.clock.at(read + 60 * minute), then + 60 * minute - 6 * ms);
+    assert_int_equal(known.clock.at(read - second), then - second);
 }
 
 // The readings come ten seconds after the last one, so the drift is 1 ms.
@@ -65,42 +65,42 @@ TEST(a_reading_that_contradicts_the_former_ones_replaces_them) {
     } cases[] = {{0, false},       {5 * ms, false}, {6 * ms, true}, {minute, true},
                  {-6 * ms, false}, {-7 * ms, true}, {-minute, true}};
     for (const auto &each : cases) {
-        known_clock it;
+        known_clock known;
         const std::int64_t local = 11 * second + 10 * ms, now = local + 1'000 * second + each.off - ms / 2;
-        assert_int_equal(it.clock.add({local, local, now}), each.was_set);
-        assert_int_equal(it.clock.at(local), now);
-        assert_int_equal(it.clock.uncertainty(), 0);
-        assert_int_equal(it.clock.at(local + second), now + second - ms / 10);
+        assert_int_equal(known.clock.add({local, local, now}), each.was_set);
+        assert_int_equal(known.clock.at(local), now);
+        assert_int_equal(known.clock.uncertainty(), 0);
+        assert_int_equal(known.clock.at(local + second), now + second - ms / 10);
     }
 }
 
 // --- leases --------------------------------------------------------------------------------------
 
 TEST(a_lease_counts_from_the_question_and_ends_a_thousandth_early) {
-    lease it(10 * second);
-    assert_int_equal(it.member().id, 0);
-    assert_int_equal(it.remaining(0, 0), 0);
-    it.begin({7, 1}, second);
-    assert_int_equal(it.until(), 11 * second - 10 * ms);
-    assert_int_equal(it.remaining(7, second), 10 * second - 10 * ms);
-    assert_int_equal(it.remaining(7, 11 * second - 10 * ms - 1), 1);
-    assert_int_equal(it.remaining(7, 11 * second - 10 * ms), 0);
-    assert_int_equal(it.remaining(8, second), 0);
-    it.extend(5 * second);
-    assert_int_equal(it.remaining(7, 5 * second), 10 * second - 10 * ms);
-    it.set_epoch(2);
-    assert_int_equal(it.member().epoch, 2);
-    assert_int_equal(it.member().id, 7);
+    lease held(10 * second);
+    assert_int_equal(held.member().id, 0);
+    assert_int_equal(held.remaining(0, 0), 0);
+    held.begin({7, 1}, second);
+    assert_int_equal(held.until(), 11 * second - 10 * ms);
+    assert_int_equal(held.remaining(7, second), 10 * second - 10 * ms);
+    assert_int_equal(held.remaining(7, 11 * second - 10 * ms - 1), 1);
+    assert_int_equal(held.remaining(7, 11 * second - 10 * ms), 0);
+    assert_int_equal(held.remaining(8, second), 0);
+    held.extend(5 * second);
+    assert_int_equal(held.remaining(7, 5 * second), 10 * second - 10 * ms);
+    held.set_epoch(2);
+    assert_int_equal(held.member().epoch, 2);
+    assert_int_equal(held.member().id, 7);
 }
 
 TEST(a_membership_that_has_ended_holds_nothing) {
-    lease it(10 * second);
-    it.begin({7, 1}, 0);
-    it.end();
-    assert_int_equal(it.member().id, 0);
-    assert_int_equal(it.remaining(7, 0), 0);
-    assert_int_equal(it.remaining(0, 0), 0);
-    assert_int_equal(it.until(), 0);
+    lease held(10 * second);
+    held.begin({7, 1}, 0);
+    held.end();
+    assert_int_equal(held.member().id, 0);
+    assert_int_equal(held.remaining(7, 0), 0);
+    assert_int_equal(held.remaining(0, 0), 0);
+    assert_int_equal(held.until(), 0);
 }
 
 }  // namespace

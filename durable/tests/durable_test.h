@@ -38,7 +38,7 @@ struct process {
     struct fire_seen fires[128];
 
     /* Called by the handler, and returns its answer; null: the handler answers TW_DURABLE_DONE. */
-    enum tw_durable_answer (*inside)(struct tw_durable_fire *fire, struct process *it);
+    enum tw_durable_answer (*inside)(struct tw_durable_fire *fire, struct process *self);
 };
 
 static inline enum tw_durable_answer note(struct tw_durable_fire *fire, void *arg) {

@@ -139,64 +139,64 @@ struct cluster {
     tw_durable *keeper = nullptr, *members[2] = {};
 };
 
-void begin(cluster &it) {
-    assert_int_equal(tw_runtime_new(&it.rt, nullptr), 0);
-    assert_int_equal(tw_runtime_start(it.rt), 0);
-    assert_int_equal(open_in_memory(&it.keeper, nullptr, address, {}), 0);
+void begin(cluster &all) {
+    assert_int_equal(tw_runtime_new(&all.rt, nullptr), 0);
+    assert_int_equal(tw_runtime_start(all.rt), 0);
+    assert_int_equal(open_in_memory(&all.keeper, nullptr, address, {}), 0);
     tw_durable_options options = {};
-    options.store = &it.store;
+    options.store = &all.store;
     options.lease_ns = 3 * TW_SECOND;
     options.hold = 16384;
-    for (tw_durable *&each : it.members) {
-        assert_int_equal(tw_durable_open(&each, it.rt, address, &options), 0);
+    for (tw_durable *&each : all.members) {
+        assert_int_equal(tw_durable_open(&each, all.rt, address, &options), 0);
         assert_int_equal(tw_durable_register(each, "job", note, nullptr, nullptr), 0);
     }
     for (job_seen &each : seen)
         each.fires = 0;
 }
 
-void put_in_threads(cluster &it, int first, int count_of_each) {
+void put_in_threads(cluster &all, int first, int count_of_each) {
     std::vector<std::thread> threads;
     threads.reserve(putters);
     for (int i = 0; i < putters; ++i)
-        threads.emplace_back(put_share, it.members[i % 2], first + i * count_of_each, count_of_each);
+        threads.emplace_back(put_share, all.members[i % 2], first + i * count_of_each, count_of_each);
     for (std::thread &each : threads)
         each.join();
 }
 
-void end(cluster &it) {
-    for (tw_durable *const each : it.members) {
+void end(cluster &all) {
+    for (tw_durable *const each : all.members) {
         assert_int_equal(wait_for_none([&] { return in_hand(each); }), 0);
         assert_int_equal(tw_durable_close(each), 0);
     }
-    assert_int_equal(tw_durable_close(it.keeper), 0);
-    tw_runtime_free(it.rt);
+    assert_int_equal(tw_durable_close(all.keeper), 0);
+    tw_runtime_free(all.rt);
 }
 
 TEST(whatever_breaks_all_that_was_put_fires) {
-    cluster it;
-    begin(it);
+    cluster all;
+    begin(all);
     has_faults = true;
-    put_in_threads(it, 0, jobs / putters);
+    put_in_threads(all, 0, jobs / putters);
     has_faults = false;
-    assert_int_equal(wait_for_none([&] { return tw_durable_count(it.keeper, nullptr); }), 0);
+    assert_int_equal(wait_for_none([&] { return tw_durable_count(all.keeper, nullptr); }), 0);
     for (const job_seen &each : seen)
         assert_true(each.fires > 0);
-    end(it);
+    end(all);
 }
 
 // One answer is lost, so that a member resumes while others put. Nothing else fails: another fault would make
 // the member resume once more, which would hide a mistake.
 TEST(what_is_put_while_a_member_resumes_is_held_by_it_or_by_nobody) {
     constexpr int turns = 20, count_of_each = jobs / putters / turns;
-    cluster it;
-    begin(it);
+    cluster all;
+    begin(all);
     for (int turn = 0; turn < turns; ++turn) {
         puts_to_break = 1;
-        put_in_threads(it, turn * putters * count_of_each, count_of_each);
-        assert_int_equal(wait_for_none([&] { return tw_durable_count(it.keeper, nullptr); }), 0);
+        put_in_threads(all, turn * putters * count_of_each, count_of_each);
+        assert_int_equal(wait_for_none([&] { return tw_durable_count(all.keeper, nullptr); }), 0);
     }
-    end(it);
+    end(all);
 }
 
 }  // namespace

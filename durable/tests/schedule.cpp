@@ -61,7 +61,7 @@ void assert_plan(const fire_plan &plan, bool fires, std::int64_t due_ns, std::ui
 int without_tzdir(void **) { return unsetenv("TZDIR"); }
 GROUP_FIXTURE(without_tzdir, nullptr);
 
-TEST(schedule_a_oneshot_fires_however_late_it_is) {
+TEST(schedule_a_one_shot_fires_however_late_it_is) {
     for (const auto missed : {TW_DURABLE_COALESCE, TW_DURABLE_BURST, TW_DURABLE_SKIP}) {
         const tw_durable_job job = periodic(0, missed);
         assert_plan(plan_fire(job, nullptr, 5 * ms, 5 * ms), true, 5 * ms, 0, never);
@@ -141,27 +141,28 @@ TEST(schedule_due_times_end_with_the_year_2200) {
 // --- jobs with dates ---
 
 TEST(schedule_years_of_seconds_are_coalesced_at_once) {
-    const dated_job it("* * * * * *", nullptr, TW_DURABLE_COALESCE);
+    const dated_job dated("* * * * * *", nullptr, TW_DURABLE_COALESCE);
     const std::int64_t now = date(2200, 1, 1) * second_ns;
     for (int i = 0; i < 1000; ++i)
-        assert_plan(plan_fire(it.job, it.dates.get(), 0, now), true, now - 2 * second_ns,
+        assert_plan(plan_fire(dated.job, dated.dates.get(), 0, now), true, now - 2 * second_ns,
                     static_cast<std::uint64_t>(now / second_ns - 2), now - second_ns);
 }
 
 TEST(schedule_the_last_date_is_the_end) {
-    const dated_job it("@yearly", nullptr, TW_DURABLE_SKIP);
+    const dated_job dated("@yearly", nullptr, TW_DURABLE_SKIP);
     const std::int64_t last = date(2200, 1, 1) * second_ns;
-    assert_plan(plan_fire(it.job, it.dates.get(), last, last), true, last, 0, never);
-    assert_plan(plan_fire(it.job, it.dates.get(), last, last + 2 * second_ns), false, never, 0, never);
+    assert_plan(plan_fire(dated.job, dated.dates.get(), last, last), true, last, 0, never);
+    assert_plan(plan_fire(dated.job, dated.dates.get(), last, last + 2 * second_ns), false, never, 0, never);
 }
 
 // The stored due time fires even if the expression does not select it, because the zone has changed
 // meanwhile.
 TEST_IF(has_zones(), schedule_a_stored_date_counts_as_it_is) {
-    const dated_job it("0 9 * * *", "Europe/Berlin", TW_DURABLE_COALESCE);
+    const dated_job dated("0 9 * * *", "Europe/Berlin", TW_DURABLE_COALESCE);
     const std::int64_t due = date(2024, 1, 1, 7) * second_ns;  // 08:00 in Berlin
-    assert_plan(plan_fire(it.job, it.dates.get(), due, due), true, due, 0, date(2024, 1, 1, 8) * second_ns);
-    assert_plan(plan_fire(it.job, it.dates.get(), due, date(2024, 1, 2, 12) * second_ns), true,
+    assert_plan(plan_fire(dated.job, dated.dates.get(), due, due), true, due, 0,
+                date(2024, 1, 1, 8) * second_ns);
+    assert_plan(plan_fire(dated.job, dated.dates.get(), due, date(2024, 1, 2, 12) * second_ns), true,
                 date(2024, 1, 2, 8) * second_ns, 2, date(2024, 1, 3, 8) * second_ns);
 }
 
@@ -185,19 +186,19 @@ TEST(schedule_plans_are_those_of_a_walk_through_all_due_times) {
     for (int i = 0; i < 5000; ++i) {
         const auto missed = static_cast<tw_durable_missed>(random_below(&seed, 3));
         const bool is_dated = random_below(&seed, 2) == 0;
-        dated_job it("*/7,3 */5 * * * *", nullptr, missed);
+        dated_job dated("*/7,3 */5 * * * *", nullptr, missed);
         if (!is_dated)
-            it.job = periodic(ms + static_cast<std::int64_t>(random_below(&seed, 100)) * 7000, missed);
+            dated.job = periodic(ms + static_cast<std::int64_t>(random_below(&seed, 100)) * 7000, missed);
         const std::int64_t unit = is_dated ? second_ns : ms;
-        it.job.grace_ns = 1 + static_cast<std::int64_t>(random_below(&seed, 20)) * unit;
+        dated.job.grace_ns = 1 + static_cast<std::int64_t>(random_below(&seed, 20)) * unit;
         std::vector<std::int64_t> due = {
-            tw_calendar_next(it.dates.get(), static_cast<std::int64_t>(random_below(&seed, year_ns)))};
+            tw_calendar_next(dated.dates.get(), static_cast<std::int64_t>(random_below(&seed, year_ns)))};
         const std::int64_t now = due[0] + static_cast<std::int64_t>(random_below(&seed, 500)) * unit;
         for (int after_now = 0; after_now<2; after_now += due.back()> now)
-            due.push_back(is_dated ? tw_calendar_next(it.dates.get(), due.back())
-                                   : due.back() + it.job.period_ns);
-        const fire_plan expected = walk(due, it.job, now);
-        assert_plan(plan_fire(it.job, is_dated ? it.dates.get() : nullptr, due[0], now), expected.fires,
+            due.push_back(is_dated ? tw_calendar_next(dated.dates.get(), due.back())
+                                   : due.back() + dated.job.period_ns);
+        const fire_plan expected = walk(due, dated.job, now);
+        assert_plan(plan_fire(dated.job, is_dated ? dated.dates.get() : nullptr, due[0], now), expected.fires,
                     expected.due_ns, expected.overruns, expected.next_ns);
     }
 }
@@ -212,14 +213,15 @@ TEST(schedule_sound_schedules_are_taken) {
         assert_int_equal(check_schedule(job, why), 0);
     };
     assert_taken([](tw_durable_job &) {});
-    assert_taken([](tw_durable_job &it) { it.due_ns = TW_STORE_TIME_MAX; });
-    assert_taken([](tw_durable_job &it) { it.period_ns = ms; });
-    assert_taken([](tw_durable_job &it) { it.period_ns = ms + 1; });
-    assert_taken([](tw_durable_job &it) { it.period_ns = TW_STORE_TIME_MAX, it.due_ns = 5; });
-    assert_taken([](tw_durable_job &it) { it.cron = "@daily"; });
-    assert_taken(
-        [](tw_durable_job &it) { it.cron = "@daily", it.zone = "UTC", it.missed = TW_DURABLE_SKIP; });
-    assert_taken([](tw_durable_job &it) { it.grace_ns = TW_STORE_TIME_MAX; });
+    assert_taken([](tw_durable_job &edited) { edited.due_ns = TW_STORE_TIME_MAX; });
+    assert_taken([](tw_durable_job &edited) { edited.period_ns = ms; });
+    assert_taken([](tw_durable_job &edited) { edited.period_ns = ms + 1; });
+    assert_taken([](tw_durable_job &edited) { edited.period_ns = TW_STORE_TIME_MAX, edited.due_ns = 5; });
+    assert_taken([](tw_durable_job &edited) { edited.cron = "@daily"; });
+    assert_taken([](tw_durable_job &edited) {
+        edited.cron = "@daily", edited.zone = "UTC", edited.missed = TW_DURABLE_SKIP;
+    });
+    assert_taken([](tw_durable_job &edited) { edited.grace_ns = TW_STORE_TIME_MAX; });
 }
 
 TEST(schedule_faults_are_named) {
@@ -231,26 +233,27 @@ TEST(schedule_faults_are_named) {
         assert_int_equal(check_schedule(job, why, &dates), -EINVAL);
         assert_string_equal(why, reason);
     };
-    assert_refused("due_ns is negative", [](tw_durable_job &it) { it.due_ns = -1; });
+    assert_refused("due_ns is negative", [](tw_durable_job &edited) { edited.due_ns = -1; });
     assert_refused("due_ns is after the year 2200",
-                   [](tw_durable_job &it) { it.due_ns = TW_STORE_TIME_MAX + 1; });
-    assert_refused("period_ns is less than 1 ms", [](tw_durable_job &it) { it.period_ns = ms - 1; });
-    assert_refused("period_ns is less than 1 ms", [](tw_durable_job &it) { it.period_ns = -1; });
-    assert_refused("period_ns is too long", [](tw_durable_job &it) { it.period_ns = INT64_MAX; });
+                   [](tw_durable_job &edited) { edited.due_ns = TW_STORE_TIME_MAX + 1; });
+    assert_refused("period_ns is less than 1 ms", [](tw_durable_job &edited) { edited.period_ns = ms - 1; });
+    assert_refused("period_ns is less than 1 ms", [](tw_durable_job &edited) { edited.period_ns = -1; });
+    assert_refused("period_ns is too long", [](tw_durable_job &edited) { edited.period_ns = INT64_MAX; });
     assert_refused("the job has both a period and a cron expression",
-                   [](tw_durable_job &it) { it.cron = "@daily", it.period_ns = second_ns; });
+                   [](tw_durable_job &edited) { edited.cron = "@daily", edited.period_ns = second_ns; });
     assert_refused("the job has both due_ns and a cron expression",
-                   [](tw_durable_job &it) { it.cron = "@daily", it.due_ns = 1; });
+                   [](tw_durable_job &edited) { edited.cron = "@daily", edited.due_ns = 1; });
     assert_refused("the job has a time zone without a cron expression",
-                   [](tw_durable_job &it) { it.zone = "UTC"; });
-    assert_refused("grace_ns is negative", [](tw_durable_job &it) { it.grace_ns = -1; });
-    assert_refused("grace_ns is too long", [](tw_durable_job &it) { it.grace_ns = INT64_MAX; });
+                   [](tw_durable_job &edited) { edited.zone = "UTC"; });
+    assert_refused("grace_ns is negative", [](tw_durable_job &edited) { edited.grace_ns = -1; });
+    assert_refused("grace_ns is too long", [](tw_durable_job &edited) { edited.grace_ns = INT64_MAX; });
     assert_refused("there is no such time zone",
-                   [](tw_durable_job &it) { it.cron = "@daily", it.zone = "Nowhere"; });
-    assert_refused("the cron expression is never due", [](tw_durable_job &it) { it.cron = "0 0 30 2 *"; });
-    assert_refused("missed is not a value of enum tw_durable_missed", [](tw_durable_job &it) {
+                   [](tw_durable_job &edited) { edited.cron = "@daily", edited.zone = "Nowhere"; });
+    assert_refused("the cron expression is never due",
+                   [](tw_durable_job &edited) { edited.cron = "0 0 30 2 *"; });
+    assert_refused("missed is not a value of enum tw_durable_missed", [](tw_durable_job &edited) {
         const unsigned value = 3;  // as C code could store it
-        std::memcpy(&it.missed, &value, sizeof value);
+        std::memcpy(&edited.missed, &value, sizeof value);
     });
 }
 

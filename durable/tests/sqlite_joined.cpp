@@ -52,109 +52,109 @@ struct shop {
 };
 
 TEST(a_job_is_committed_with_the_callers_table) {
-    shop it;
-    it.own.run("begin immediate; insert into orders values (17)");
-    assert_int_equal(it.put("17"), 0);
-    assert_int_equal(it.jobs.count(), 0);
-    assert_int_equal(it.own.run("commit"), SQLITE_OK);
-    assert_int_equal(it.jobs.count(), 1);
-    assert_string_equal(it.orders().c_str(), "1");
-    assert_int_equal(it.start_all(), 1);
+    shop seller;
+    seller.own.run("begin immediate; insert into orders values (17)");
+    assert_int_equal(seller.put("17"), 0);
+    assert_int_equal(seller.jobs.count(), 0);
+    assert_int_equal(seller.own.run("commit"), SQLITE_OK);
+    assert_int_equal(seller.jobs.count(), 1);
+    assert_string_equal(seller.orders().c_str(), "1");
+    assert_int_equal(seller.start_all(), 1);
 }
 
 TEST(a_job_is_rolled_back_with_the_callers_table) {
-    shop it;
-    it.own.run("begin immediate; insert into orders values (17)");
-    assert_int_equal(it.put("17"), 0);
-    assert_int_equal(it.own.run("rollback"), SQLITE_OK);
-    assert_int_equal(it.jobs.count(), 0);
-    assert_string_equal(it.orders().c_str(), "0");
+    shop seller;
+    seller.own.run("begin immediate; insert into orders values (17)");
+    assert_int_equal(seller.put("17"), 0);
+    assert_int_equal(seller.own.run("rollback"), SQLITE_OK);
+    assert_int_equal(seller.jobs.count(), 0);
+    assert_string_equal(seller.orders().c_str(), "0");
 }
 
 TEST(a_removal_is_part_of_the_transaction) {
-    shop it;
-    assert_int_equal(it.jobs.put("17"), 0);
-    it.own.run("begin immediate");
-    assert_int_equal(it.remove("17"), 1);
-    assert_int_equal(it.remove("17"), -ENOENT);
-    it.own.run("rollback");
-    assert_int_equal(it.jobs.count(), 1);
-    it.own.run("begin immediate");
-    assert_int_equal(it.remove("17"), 1);
-    it.own.run("commit");
-    assert_int_equal(it.jobs.count(), 0);
+    shop seller;
+    assert_int_equal(seller.jobs.put("17"), 0);
+    seller.own.run("begin immediate");
+    assert_int_equal(seller.remove("17"), 1);
+    assert_int_equal(seller.remove("17"), -ENOENT);
+    seller.own.run("rollback");
+    assert_int_equal(seller.jobs.count(), 1);
+    seller.own.run("begin immediate");
+    assert_int_equal(seller.remove("17"), 1);
+    seller.own.run("commit");
+    assert_int_equal(seller.jobs.count(), 0);
 }
 
 TEST(a_started_job_is_removed_too_late) {
-    shop it;
-    assert_int_equal(it.jobs.put("17"), 0);
-    assert_int_equal(it.start_all(), 1);
-    assert_int_equal(it.remove("17"), 0);
-    assert_int_equal(it.jobs.count(), 0);
+    shop seller;
+    assert_int_equal(seller.jobs.put("17"), 0);
+    assert_int_equal(seller.start_all(), 1);
+    assert_int_equal(seller.remove("17"), 0);
+    assert_int_equal(seller.jobs.count(), 0);
 }
 
 TEST(without_a_transaction_each_call_is_one) {
-    shop it;
-    assert_int_equal(it.put("17"), 0);
-    assert_int_equal(it.put("17"), 0);
-    assert_int_equal(it.put("17", TW_DURABLE_KEEP), 0);
-    assert_int_equal(it.put("17", TW_DURABLE_ADD), -EEXIST);
-    assert_int_equal(sqlite3_get_autocommit(it.own.db), 1);
-    assert_int_equal(it.jobs.count(), 1);
-    assert_int_equal(it.remove("17"), 1);
-    assert_int_equal(it.jobs.count(), 0);
+    shop seller;
+    assert_int_equal(seller.put("17"), 0);
+    assert_int_equal(seller.put("17"), 0);
+    assert_int_equal(seller.put("17", TW_DURABLE_KEEP), 0);
+    assert_int_equal(seller.put("17", TW_DURABLE_ADD), -EEXIST);
+    assert_int_equal(sqlite3_get_autocommit(seller.own.db), 1);
+    assert_int_equal(seller.jobs.count(), 1);
+    assert_int_equal(seller.remove("17"), 1);
+    assert_int_equal(seller.jobs.count(), 0);
 }
 
 TEST(listeners_are_told_at_the_commit) {
-    shop it;
-    const int line = sqlite_store.listen(it.jobs.raw());
+    shop seller;
+    const int line = sqlite_store.listen(seller.jobs.raw());
     std::int64_t ready = 0;
     assert_true(line >= 0);
-    it.own.run("begin immediate");
-    assert_int_equal(it.put("17"), 0);
-    assert_int_equal(sqlite_store.told(it.jobs.raw(), &ready), 0);
-    it.own.run("commit");
+    seller.own.run("begin immediate");
+    assert_int_equal(seller.put("17"), 0);
+    assert_int_equal(sqlite_store.told(seller.jobs.raw(), &ready), 0);
+    seller.own.run("commit");
     pollfd waiting{.fd = line, .events = POLLIN, .revents = 0};
     assert_int_equal(poll(&waiting, 1, 10'000), 1);
-    assert_int_equal(sqlite_store.told(it.jobs.raw(), &ready), 1);
+    assert_int_equal(sqlite_store.told(seller.jobs.raw(), &ready), 1);
 }
 
 TEST(a_call_that_fails_leaves_the_transaction_open) {
-    shop it;
-    it.own.run("begin immediate; insert into orders values (17)");
+    shop seller;
+    seller.own.run("begin immediate; insert into orders values (17)");
     const tw_durable_job job = job_of("17");
-    assert_int_equal(tw_durable_put_sqlite(it.own.db, "other", &job, TW_DURABLE_REPLACE), -EPROTO);
-    assert_int_equal(it.remove("17"), -ENOENT);
-    assert_int_equal(it.put(""), -EINVAL);
-    assert_int_equal(sqlite3_get_autocommit(it.own.db), 0);
-    assert_int_equal(it.put("17"), 0);
-    assert_int_equal(it.own.run("commit"), SQLITE_OK);
-    assert_string_equal(it.orders().c_str(), "1");
-    assert_int_equal(it.jobs.count(), 1);
+    assert_int_equal(tw_durable_put_sqlite(seller.own.db, "other", &job, TW_DURABLE_REPLACE), -EPROTO);
+    assert_int_equal(seller.remove("17"), -ENOENT);
+    assert_int_equal(seller.put(""), -EINVAL);
+    assert_int_equal(sqlite3_get_autocommit(seller.own.db), 0);
+    assert_int_equal(seller.put("17"), 0);
+    assert_int_equal(seller.own.run("commit"), SQLITE_OK);
+    assert_string_equal(seller.orders().c_str(), "1");
+    assert_int_equal(seller.jobs.count(), 1);
 }
 
 TEST(what_a_failed_call_did_is_taken_back) {
-    shop it;
-    it.own.run(
+    shop seller;
+    seller.own.run(
         "create trigger refuse before update on tickwheel_meta begin select raise(abort, 'no news'); end");
-    it.own.run("begin immediate");
-    assert_int_equal(it.put("17"), -EPROTO);  // after the job was inserted
-    it.own.run("commit");
-    assert_int_equal(it.jobs.count(), 0);
+    seller.own.run("begin immediate");
+    assert_int_equal(seller.put("17"), -EPROTO);  // after the job was inserted
+    seller.own.run("commit");
+    assert_int_equal(seller.jobs.count(), 0);
 }
 
 TEST(bad_arguments_change_nothing) {
-    shop it;
+    shop seller;
     tw_durable_job job = job_of("17");
     assert_int_equal(tw_durable_put_sqlite(nullptr, nullptr, &job, TW_DURABLE_REPLACE), -EINVAL);
-    assert_int_equal(tw_durable_put_sqlite(it.own.db, nullptr, nullptr, TW_DURABLE_REPLACE), -EINVAL);
-    assert_int_equal(tw_durable_put_sqlite(it.own.db, "a; drop", &job, TW_DURABLE_REPLACE), -EINVAL);
+    assert_int_equal(tw_durable_put_sqlite(seller.own.db, nullptr, nullptr, TW_DURABLE_REPLACE), -EINVAL);
+    assert_int_equal(tw_durable_put_sqlite(seller.own.db, "a; drop", &job, TW_DURABLE_REPLACE), -EINVAL);
     job.due_ns = -1;
-    assert_int_equal(tw_durable_put_sqlite(it.own.db, nullptr, &job, TW_DURABLE_REPLACE), -EINVAL);
-    assert_int_equal(tw_durable_cancel_sqlite(it.own.db, nullptr, nullptr, "17"), -EINVAL);
-    assert_int_equal(tw_durable_cancel_sqlite(it.own.db, nullptr, "mail", nullptr), -EINVAL);
+    assert_int_equal(tw_durable_put_sqlite(seller.own.db, nullptr, &job, TW_DURABLE_REPLACE), -EINVAL);
+    assert_int_equal(tw_durable_cancel_sqlite(seller.own.db, nullptr, nullptr, "17"), -EINVAL);
+    assert_int_equal(tw_durable_cancel_sqlite(seller.own.db, nullptr, "mail", nullptr), -EINVAL);
     assert_int_equal(tw_durable_cancel_sqlite(nullptr, nullptr, "mail", "17"), -EINVAL);
-    assert_int_equal(it.jobs.count(), 0);
+    assert_int_equal(seller.jobs.count(), 0);
 }
 
 TEST(a_deleted_file_is_noticed_with_and_without_extended_result_codes) {
@@ -172,53 +172,53 @@ TEST(a_deleted_file_is_noticed_with_and_without_extended_result_codes) {
 }
 
 TEST(others_may_keep_the_database_locked) {
-    shop it;
-    other_program rival(it.in.in("shop.db"));
-    sqlite3_busy_timeout(it.own.db, 50);
+    shop seller;
+    other_program rival(seller.in.in("shop.db"));
+    sqlite3_busy_timeout(seller.own.db, 50);
     rival.run("begin immediate");
-    assert_int_equal(it.put("17"), -EBUSY);
+    assert_int_equal(seller.put("17"), -EBUSY);
     rival.run("commit");
-    assert_int_equal(it.put("17"), 0);
+    assert_int_equal(seller.put("17"), 0);
 }
 
 TEST(a_transaction_that_has_read_an_older_state_is_busy) {
-    shop it;
-    it.own.run("begin");
-    assert_string_equal(it.orders().c_str(), "0");
-    assert_int_equal(it.jobs.put("18"), 0);
-    assert_int_equal(it.put("17"), -EBUSY);
-    it.own.run("rollback");
-    assert_int_equal(it.put("17"), 0);
+    shop seller;
+    seller.own.run("begin");
+    assert_string_equal(seller.orders().c_str(), "0");
+    assert_int_equal(seller.jobs.put("18"), 0);
+    assert_int_equal(seller.put("17"), -EBUSY);
+    seller.own.run("rollback");
+    assert_int_equal(seller.put("17"), 0);
 }
 
 TEST(a_cron_expression_says_when_a_job_is_due) {
-    shop it;
+    shop seller;
     tw_durable_job job = job_of("17");
     job.cron = "* * * * *";
-    assert_int_equal(tw_durable_put_sqlite(it.own.db, nullptr, &job, TW_DURABLE_REPLACE), 0);
-    assert_string_equal(it.own.ask("select due % 60000000 from tickwheel_job").c_str(), "0");
-    assert_string_equal(it.own.ask("select due / 1000000 > strftime('%s') - 1 from tickwheel_job").c_str(),
-                        "1");
+    assert_int_equal(tw_durable_put_sqlite(seller.own.db, nullptr, &job, TW_DURABLE_REPLACE), 0);
+    assert_string_equal(seller.own.ask("select due % 60000000 from tickwheel_job").c_str(), "0");
+    assert_string_equal(
+        seller.own.ask("select due / 1000000 > strftime('%s') - 1 from tickwheel_job").c_str(), "1");
     job.cron = "no expression";
-    assert_int_equal(tw_durable_put_sqlite(it.own.db, nullptr, &job, TW_DURABLE_REPLACE), -EINVAL);
+    assert_int_equal(tw_durable_put_sqlite(seller.own.db, nullptr, &job, TW_DURABLE_REPLACE), -EINVAL);
 }
 
 TEST(the_database_may_be_attached) {
-    shop it;
+    shop seller;
     other_program attaching(":memory:");
-    const std::string attach = "attach '" + it.in.in("shop.db") + "' as shop";
+    const std::string attach = "attach '" + seller.in.in("shop.db") + "' as shop";
     assert_int_equal(attaching.run(attach), SQLITE_OK);
     const tw_durable_job job = job_of("17");
     assert_int_equal(tw_durable_put_sqlite(attaching.db, nullptr, &job, TW_DURABLE_REPLACE), 0);
-    assert_int_equal(it.jobs.count(), 1);
+    assert_int_equal(seller.jobs.count(), 1);
 }
 
 TEST(tables_of_another_release_are_refused) {
-    shop it;
-    it.own.run("update tickwheel_meta set value = 99 where name = 'version'");
-    assert_int_equal(it.put("17"), -EPROTO);
-    it.own.run("update tickwheel_meta set value = 0 where name = 'version'");
-    assert_int_equal(it.put("17"), -EPROTO);
+    shop seller;
+    seller.own.run("update tickwheel_meta set value = 99 where name = 'version'");
+    assert_int_equal(seller.put("17"), -EPROTO);
+    seller.own.run("update tickwheel_meta set value = 0 where name = 'version'");
+    assert_int_equal(seller.put("17"), -EPROTO);
 }
 
 }  // namespace

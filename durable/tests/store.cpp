@@ -46,21 +46,21 @@ std::optional<std::string> copy_of(const char *text) {
 }
 
 seen copy_of(const tw_durable_entry &entry) {
-    seen it;
-    it.kind = entry.job.kind;
-    it.key = entry.job.key;
+    seen copy;
+    copy.kind = entry.job.kind;
+    copy.key = entry.job.key;
     if (entry.job.size != 0)
-        it.payload.assign(static_cast<const char *>(entry.job.payload), entry.job.size);
-    it.job = entry.job;
-    it.cron = copy_of(entry.job.cron);
-    it.zone = copy_of(entry.job.zone);
-    it.holder = copy_of(entry.holder);
-    it.error = copy_of(entry.error);
-    it.state = entry.state;
-    it.ready = entry.ready_ns;
-    it.token = entry.token;
-    it.attempts = entry.attempts;
-    return it;
+        copy.payload.assign(static_cast<const char *>(entry.job.payload), entry.job.size);
+    copy.job = entry.job;
+    copy.cron = copy_of(entry.job.cron);
+    copy.zone = copy_of(entry.job.zone);
+    copy.holder = copy_of(entry.holder);
+    copy.error = copy_of(entry.error);
+    copy.state = entry.state;
+    copy.ready = entry.ready_ns;
+    copy.token = entry.token;
+    copy.attempts = entry.attempts;
+    return copy;
 }
 
 int collect(const tw_durable_entry *entry, void *arg) {
@@ -241,9 +241,9 @@ std::optional<seen> connection::get(const std::string &kind, const std::string &
 }
 
 tw_durable_state connection::state_of(const std::string &kind, const std::string &key) {
-    const std::optional<seen> it = get(kind, key);
-    assert_true(it.has_value());
-    return it->state;
+    const std::optional<seen> found = get(kind, key);
+    assert_true(found.has_value());
+    return found->state;
 }
 
 tw_store_member connection::join(const char *name, std::int64_t lease) {
@@ -295,14 +295,14 @@ std::vector<seen> connection::claim(const tw_store_member &member, const std::ve
 }
 
 tw_store_start connection::start(const tw_store_member &member, const seen &held) {
-    tw_store_start it{};
+    tw_store_start request{};
     std::int64_t read = 0;
-    it.kind = held.kind.c_str();
-    it.key = held.key.c_str();
-    it.token = held.token;
-    assert_int_equal(store().start(raw_, &member, &it, 1, &read), 0);
+    request.kind = held.kind.c_str();
+    request.key = held.key.c_str();
+    request.token = held.token;
+    assert_int_equal(store().start(raw_, &member, &request, 1, &read), 0);
     assert_true(read > 0);
-    return it;
+    return request;
 }
 
 int connection::settle(const tw_store_member &member, tw_store_outcome outcome) {

@@ -25,10 +25,10 @@ TEST(a_claimed_job_is_held_until_it_is_ready) {
     assert_int_equal(claimed.size(), 1);
     assert_int_equal(claimed[0].state, TW_DURABLE_HELD);
     assert_true(claimed[0].token > 0);
-    const seen it = to.get("mail", "17").value();
-    assert_int_equal(it.state, TW_DURABLE_HELD);
-    assert_int_equal(it.token, claimed[0].token);
-    assert_string_equal(it.holder.value_or("").c_str(), "the holder");
+    const seen found = to.get("mail", "17").value();
+    assert_int_equal(found.state, TW_DURABLE_HELD);
+    assert_int_equal(found.token, claimed[0].token);
+    assert_string_equal(found.holder.value_or("").c_str(), "the holder");
 }
 
 TEST(a_claim_starts_what_is_ready) {

@@ -234,12 +234,12 @@ TEST(several_outcomes_are_settled_at_once) {
 
 // The fields of a job that its put has claimed, as far as `start` and `settle` need them.
 seen held_by(const tw_store_put &put) {
-    seen it;
-    it.kind = put.job->kind;
-    it.key = put.job->key;
-    it.job.due_ns = it.ready = put.ready_ns;
-    it.token = put.token;
-    return it;
+    seen held;
+    held.kind = put.job->kind;
+    held.key = put.job->key;
+    held.job.due_ns = held.ready = put.ready_ns;
+    held.token = put.token;
+    return held;
 }
 
 TEST(a_put_can_hold_what_it_puts) {
@@ -248,12 +248,12 @@ TEST(a_put_can_hold_what_it_puts) {
     assert_int_equal(put.existed, 0);
     assert_true(put.token > 0);
     assert_int_equal(put.started, 0);
-    const seen it = to.get("mail", "17").value();
-    assert_int_equal(it.state, TW_DURABLE_HELD);
-    assert_string_equal(it.holder.value().c_str(), "the holder");
-    assert_int_equal(it.token, put.token);
-    assert_int_equal(it.ready, put.ready_ns);
-    assert_int_equal(it.job.due_ns, put.ready_ns);
+    const seen found = to.get("mail", "17").value();
+    assert_int_equal(found.state, TW_DURABLE_HELD);
+    assert_string_equal(found.holder.value().c_str(), "the holder");
+    assert_int_equal(found.token, put.token);
+    assert_int_equal(found.ready, put.ready_ns);
+    assert_int_equal(found.job.due_ns, put.ready_ns);
     assert_int_equal(to.claim(to.join("another"), {"mail"}, minute).size(), 0);
     assert_int_equal(to.look().next_ns, TW_NO_DEADLINE);
     const seen held = held_by(put);
@@ -343,10 +343,10 @@ TEST(a_put_that_holds_makes_a_failed_job_a_new_one) {
     failed.error = "why";
     assert_int_equal(to.settle(who, failed), 1);
     to.put_held(job, who);
-    const seen it = to.get("mail", "17").value();
-    assert_int_equal(it.state, TW_DURABLE_STARTED);
-    assert_int_equal(it.attempts, 0);
-    assert_false(it.error.has_value());
+    const seen found = to.get("mail", "17").value();
+    assert_int_equal(found.state, TW_DURABLE_STARTED);
+    assert_int_equal(found.attempts, 0);
+    assert_false(found.error.has_value());
 }
 
 TEST(of_puts_of_one_name_the_last_is_held) {
@@ -367,9 +367,9 @@ TEST(what_a_put_holds_is_released_with_its_member) {
     assert_int_equal(held[0].token, put.token);
     to.end_lease(who);
     assert_int_equal(to.bury(), 1);
-    const seen it = to.get("mail", "17").value();
-    assert_int_equal(it.state, TW_DURABLE_PENDING);
-    assert_int_equal(it.attempts, 1);
+    const seen found = to.get("mail", "17").value();
+    assert_int_equal(found.state, TW_DURABLE_PENDING);
+    assert_int_equal(found.attempts, 1);
 }
 
 TEST(listeners_are_told_of_what_a_put_does_not_hold) {

@@ -34,14 +34,14 @@ FIXTURE(begin_test, end_test);
 TEST(a_new_job_is_pending) {
     const std::int64_t before = to.now();
     assert_int_equal(to.put("mail", "17", minute), 0);
-    const seen it = to.get("mail", "17").value();
-    assert_int_equal(it.state, TW_DURABLE_PENDING);
-    assert_int_equal(it.attempts, 0);
-    assert_int_equal(it.token, 0);
-    assert_false(it.holder.has_value());
-    assert_false(it.error.has_value());
-    assert_int_equal(it.ready, it.job.due_ns);
-    assert_true(it.ready >= before + minute && it.ready <= to.now() + minute);
+    const seen found = to.get("mail", "17").value();
+    assert_int_equal(found.state, TW_DURABLE_PENDING);
+    assert_int_equal(found.attempts, 0);
+    assert_int_equal(found.token, 0);
+    assert_false(found.holder.has_value());
+    assert_false(found.error.has_value());
+    assert_int_equal(found.ready, found.job.due_ns);
+    assert_true(found.ready >= before + minute && found.ready <= to.now() + minute);
 }
 
 TEST(all_that_a_job_has_is_kept) {
@@ -54,15 +54,15 @@ TEST(all_that_a_job_has_is_kept) {
     job.missed = TW_DURABLE_SKIP;
     job.grace_ns = 7 * second + us;
     assert_int_equal(to.put(job), 0);
-    const seen it = to.get("mail", "17").value();
-    assert_string_equal(it.payload.c_str(), "body");
-    assert_string_equal(it.cron.value_or("").c_str(), "30 4 * * 1-5");
-    assert_string_equal(it.zone.value_or("").c_str(), "Europe/Berlin");
-    assert_int_equal(it.job.missed, TW_DURABLE_SKIP);
-    assert_int_equal(it.job.grace_ns, 7 * second + us);
-    assert_int_equal(it.job.due_ns, job.due_ns);
-    assert_int_equal(it.job.period_ns, 0);
-    assert_true(it.job.absolute);
+    const seen found = to.get("mail", "17").value();
+    assert_string_equal(found.payload.c_str(), "body");
+    assert_string_equal(found.cron.value_or("").c_str(), "30 4 * * 1-5");
+    assert_string_equal(found.zone.value_or("").c_str(), "Europe/Berlin");
+    assert_int_equal(found.job.missed, TW_DURABLE_SKIP);
+    assert_int_equal(found.job.grace_ns, 7 * second + us);
+    assert_int_equal(found.job.due_ns, job.due_ns);
+    assert_int_equal(found.job.period_ns, 0);
+    assert_true(found.job.absolute);
 }
 
 TEST(a_period_is_kept) {
@@ -70,11 +70,11 @@ TEST(a_period_is_kept) {
     job.period_ns = 365 * 24 * 60 * minute + us;
     job.missed = TW_DURABLE_BURST;
     to.put(job);
-    const seen it = to.get("mail", "17").value();
-    assert_int_equal(it.job.period_ns, job.period_ns);
-    assert_int_equal(it.job.missed, TW_DURABLE_BURST);
-    assert_false(it.cron.has_value());
-    assert_false(it.zone.has_value());
+    const seen found = to.get("mail", "17").value();
+    assert_int_equal(found.job.period_ns, job.period_ns);
+    assert_int_equal(found.job.missed, TW_DURABLE_BURST);
+    assert_false(found.cron.has_value());
+    assert_false(found.zone.has_value());
 }
 
 TEST(a_delay_rounds_up_to_microseconds) {
@@ -101,9 +101,9 @@ TEST(a_put_replaces_a_job) {
     job.cron = "* * * * *";
     to.put(job);
     assert_int_equal(to.put("mail", "17", minute), 1);
-    const seen it = to.get("mail", "17").value();
-    assert_string_equal(it.payload.c_str(), "");
-    assert_false(it.cron.has_value());
+    const seen found = to.get("mail", "17").value();
+    assert_string_equal(found.payload.c_str(), "");
+    assert_false(found.cron.has_value());
     assert_int_equal(to.count(), 1);
 }
 
@@ -118,10 +118,10 @@ TEST(a_put_that_replaces_takes_a_job_from_its_holder) {
     to.put("mail", "17");
     const seen held = to.claim(who, {"mail"}).at(0);
     to.put("mail", "17", minute);
-    const seen it = to.get("mail", "17").value();
-    assert_int_equal(it.state, TW_DURABLE_PENDING);
-    assert_false(it.holder.has_value());
-    assert_int_equal(it.token, held.token);
+    const seen found = to.get("mail", "17").value();
+    assert_int_equal(found.state, TW_DURABLE_PENDING);
+    assert_false(found.holder.has_value());
+    assert_int_equal(found.token, held.token);
     assert_int_equal(to.settle(who, outcome_of(held, TW_STORE_END)), 0);
 }
 
@@ -158,8 +158,8 @@ TEST(of_several_of_one_name_the_first_is_kept) {
 void assert_name_is_safe(const std::string &kind, const std::string &key) {
     assert_int_equal(to.put(kind, key), 0);
     assert_int_equal(to.put_keep(kind, key), 1);
-    const seen it = to.get(kind, key).value();
-    assert_true(it.kind == kind && it.key == key);
+    const seen found = to.get(kind, key).value();
+    assert_true(found.kind == kind && found.key == key);
     const std::vector<seen> claimed = to.claim(who, {kind.c_str()});
     assert_int_equal(claimed.size(), 1);
     assert_true(claimed[0].kind == kind && claimed[0].key == key);
@@ -260,12 +260,12 @@ TEST(a_requeued_job_is_ready_with_all_its_tries) {
     pass(ms);
     const std::int64_t before = to.now();
     assert_int_equal(to.requeue("mail", "17"), 1);
-    const seen it = to.get("mail", "17").value();
-    assert_int_equal(it.state, TW_DURABLE_PENDING);
-    assert_int_equal(it.attempts, 0);
-    assert_false(it.error.has_value());
-    assert_true(it.ready >= before && it.ready <= to.now());
-    assert_int_equal(it.job.due_ns, failed.job.due_ns);
+    const seen found = to.get("mail", "17").value();
+    assert_int_equal(found.state, TW_DURABLE_PENDING);
+    assert_int_equal(found.attempts, 0);
+    assert_false(found.error.has_value());
+    assert_true(found.ready >= before && found.ready <= to.now());
+    assert_int_equal(found.job.due_ns, failed.job.due_ns);
     assert_int_equal(to.claim(who, {"mail"}).size(), 1);
 }
 
@@ -297,10 +297,10 @@ TEST(a_failed_job_can_be_replaced_and_removed) {
     assert_int_equal(to.put_keep("mail", "17"), 1);
     assert_int_equal(to.state_of("mail", "17"), TW_DURABLE_FAILED);
     assert_int_equal(to.put("mail", "17"), 1);
-    const seen it = to.get("mail", "17").value();
-    assert_int_equal(it.state, TW_DURABLE_PENDING);
-    assert_int_equal(it.attempts, 0);
-    assert_false(it.error.has_value());
+    const seen found = to.get("mail", "17").value();
+    assert_int_equal(found.state, TW_DURABLE_PENDING);
+    assert_int_equal(found.attempts, 0);
+    assert_false(found.error.has_value());
     put_failed("bill", "17");
     assert_int_equal(to.remove("bill", "17"), 1);
 }

@@ -41,10 +41,10 @@ TEST(what_a_dead_member_held_is_released) {
     const seen held = to.claim(who, {"mail"}).at(0);
     to.end_lease(who);
     assert_int_equal(to.bury(), 1);
-    const seen it = to.get("mail", "17").value();
-    assert_int_equal(it.state, TW_DURABLE_PENDING);
-    assert_false(it.holder.has_value());
-    assert_int_equal(it.ready, held.ready);
+    const seen found = to.get("mail", "17").value();
+    assert_int_equal(found.state, TW_DURABLE_PENDING);
+    assert_false(found.holder.has_value());
+    assert_int_equal(found.ready, held.ready);
     const seen again = to.claim(heir, {"mail"}).at(0);
     assert_true(again.token > held.token);
     assert_false(to.look().has_dead);

@@ -24,7 +24,7 @@ static int64_t random_delay(struct timer *timer) {
     return (timer->random >> 16) % LONGEST_DELAY + 1;
 }
 
-static int arm_oneshot(struct timer *timer) {
+static int arm_one_shot(struct timer *timer) {
     int64_t delay = random_delay(timer) * timer->trial->unit_ns;
     timer->deadline_ns = reading(timer->trial) + delay;
     return tw_runtime_after(timer->trial->rt, &timer->node, delay);
@@ -60,7 +60,7 @@ static void on_fire(struct tw_node *node, void *arg) {
         atomic_fetch_add_explicit(&trial->early, 1, memory_order_relaxed);
     lateness_note(&trial->lateness, late > 0 ? late : 0);
     if (timer->period_ns == 0) {
-        arm_oneshot(timer);
+        arm_one_shot(timer);
         return;
     }
     note_period(timer, n);
@@ -75,7 +75,7 @@ static int arm_all(struct trial *trial) {
         timer->trial = trial;
         timer->random = i;
         tw_node_init(&timer->node, on_fire, timer);
-        error = i < PERIODIC ? arm_periodic(timer, start, periods[i] * trial->unit_ns) : arm_oneshot(timer);
+        error = i < PERIODIC ? arm_periodic(timer, start, periods[i] * trial->unit_ns) : arm_one_shot(timer);
     }
     return error < 0 ? error : 0;
 }

@@ -12,7 +12,7 @@
 
 #include "lateness.h"
 
-enum { PERIODIC = 8, ONESHOTS = 32, TIMERS = PERIODIC + ONESHOTS };
+enum { PERIODIC = 8, ONE_SHOTS = 32, TIMERS = PERIODIC + ONE_SHOTS };
 
 struct timer {
     struct tw_node node;

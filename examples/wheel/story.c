@@ -11,12 +11,12 @@ enum { HANDSHAKE, HEARTBEAT, METRICS, FLUSH_LOG, FLUSH_DB, SESSION, RETRY, LEASE
 static const struct {
     const char *name, *kind;
 } cast[NAMED] = {
-    [HANDSHAKE] = {"handshake", "oneshot"}, [HEARTBEAT] = {"heartbeat", "periodic"},
-    [METRICS] = {"metrics", "periodic"},    [FLUSH_LOG] = {"flush-log", "slack"},
-    [FLUSH_DB] = {"flush-db", "slack"},     [SESSION] = {"session", "postponed"},
-    [RETRY] = {"retry", "cancelled"},       [LEASE] = {"lease", "oneshot"},
-    [BACKUP] = {"backup", "oneshot"},       [REPORT] = {"report", "slack"},
-    [ARCHIVE] = {"archive", "oneshot"},
+    [HANDSHAKE] = {"handshake", "one-shot"}, [HEARTBEAT] = {"heartbeat", "periodic"},
+    [METRICS] = {"metrics", "periodic"},     [FLUSH_LOG] = {"flush-log", "slack"},
+    [FLUSH_DB] = {"flush-db", "slack"},      [SESSION] = {"session", "postponed"},
+    [RETRY] = {"retry", "cancelled"},        [LEASE] = {"lease", "one-shot"},
+    [BACKUP] = {"backup", "one-shot"},       [REPORT] = {"report", "slack"},
+    [ARCHIVE] = {"archive", "one-shot"},
 };
 
 /* `a` and `b` are tick and 0, first tick and period, or tick and slack. */
@@ -160,7 +160,7 @@ void story_begin(listener *hears) {
     for (unsigned i = 0; i < TIMERS; ++i) {
         struct timer *timer = &timers[i];
         tw_node_init(&timer->node, on_fire, timer);
-        timer->kind = i < NAMED ? cast[i].kind : "oneshot";
+        timer->kind = i < NAMED ? cast[i].kind : "one-shot";
         timer->fired = TW_NEVER;
         if (i < NAMED)
             snprintf(timer->name, sizeof timer->name, "%s", cast[i].name);

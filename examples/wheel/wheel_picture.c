@@ -107,7 +107,7 @@ static unsigned print_table(void) {
     }
     char name[32];
     snprintf(name, sizeof name, "conn-01 to %d", CONNECTIONS);
-    printf("%-14s %-10s %10s %8s %8" PRIu64 " %6u\n", name, "oneshot", "each", "each", late, fires);
+    printf("%-14s %-10s %10s %8s %8" PRIu64 " %6u\n", name, "one-shot", "each", "each", late, fires);
     printf("\nOf several fires a row shows the last; \"late by\" is the worst of all, in ticks.\n");
     return wrong;
 }

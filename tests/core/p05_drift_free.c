@@ -230,23 +230,23 @@ TEST(p5_a_shift_of_everything_moves_the_grid) {
     assert_int_equal(tw_count(&wheel), 0);
 }
 
-static struct tw_node cleared[3];
+static struct tw_node cancelled[3];
 
-static void put_all_off_in_clear(struct tw_node *node, UNUSED void *arg) {
-    assert_ptr_equal(node, &cleared[0]);
+static void put_all_off_in_cancel_all(struct tw_node *node, UNUSED void *arg) {
+    assert_ptr_equal(node, &cancelled[0]);
     tw_core_shift(&wheel, 5);
     assert_whole();
 }
 
-TEST(p5_nodes_that_a_clear_still_holds_are_shifted_with_the_rest) {
-    for (unsigned i = 0; i < COUNT_OF(cleared); ++i) {
-        tw_node_init(&cleared[i], note, NULL);
-        assert_int_equal(tw_arm_every(&wheel, &cleared[i], 10, 20, TW_BURST, 2), 0);
+TEST(p5_nodes_that_a_cancel_all_still_holds_are_shifted_with_the_rest) {
+    for (unsigned i = 0; i < COUNT_OF(cancelled); ++i) {
+        tw_node_init(&cancelled[i], note, NULL);
+        assert_int_equal(tw_arm_every(&wheel, &cancelled[i], 10, 20, TW_BURST, 2), 0);
     }
-    assert_int_equal(tw_cancel_all(&wheel, put_all_off_in_clear, NULL), 0);
-    assert_int_equal(tw_count(&wheel), COUNT_OF(cleared) - 1);
-    for (unsigned i = 1; i < COUNT_OF(cleared); ++i)
-        assert_int_equal(tw_expiry(&wheel, &cleared[i]), 15);
+    assert_int_equal(tw_cancel_all(&wheel, put_all_off_in_cancel_all, NULL), 0);
+    assert_int_equal(tw_count(&wheel), COUNT_OF(cancelled) - 1);
+    for (unsigned i = 1; i < COUNT_OF(cancelled); ++i)
+        assert_int_equal(tw_expiry(&wheel, &cancelled[i]), 15);
     advance(14);
     assert_int_equal(fires, 0);
     advance(35);

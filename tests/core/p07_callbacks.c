@@ -1,5 +1,5 @@
 /* P7: callbacks run with no lock held and may do anything: arm, move, cancel any node (their
- * own, a neighbour on the same tick), free their own node, clear the wheel.
+ * own, a neighbour on the same tick), free their own node, cancel all nodes.
  * (p08_bounded_work.c counts locks held, and threads.c checks from a second thread.) */
 #include "promise.h"
 
@@ -117,23 +117,23 @@ static void judge_rest_cancelled(void) {
     assert_int_equal(tw_count(&wheel), 0);
 }
 
-static size_t cleared;
+static size_t cancelled;
 
-static void count_cleared(struct tw_node *node, UNUSED void *arg) {
-    cleared += tw_pending(&wheel, node) == 0;
+static void count_cancelled(struct tw_node *node, UNUSED void *arg) {
+    cancelled += tw_pending(&wheel, node) == 0;
 }
 
-static void clear_all(void) {
-    cleared = 0;
-    assert_int_equal(tw_cancel_all(&wheel, count_cleared, NULL), 0);
+static void cancel_all(void) {
+    cancelled = 0;
+    assert_int_equal(tw_cancel_all(&wheel, count_cancelled, NULL), 0);
 }
 
-static void judge_cleared(void) {
+static void judge_all_cancelled(void) {
     judge_rest_cancelled();
-    assert_int_equal(cleared, CROWD - 1 - acting);
+    assert_int_equal(cancelled, CROWD - 1 - acting);
 }
 
-TEST_IF(!TW_SMALL, p7_a_callback_may_clear_the_wheel) { for_each_pair(clear_all, 5, judge_cleared); }
+TEST_IF(!TW_SMALL, p7_a_callback_may_cancel_all) { for_each_pair(cancel_all, 5, judge_all_cancelled); }
 
 static void judge_all_fired(void) { assert_target_fired(1); }
 
@@ -208,45 +208,45 @@ TEST_IF(!TW_SMALL, p7_a_callback_may_make_and_advance_another_wheel) {
 }
 
 /* The same promise holds for callbacks of tw_cancel_all. */
-static void free_cleared(struct tw_node *node, UNUSED void *arg) { free_itself(node, NULL); }
+static void free_cancelled(struct tw_node *node, UNUSED void *arg) { free_itself(node, NULL); }
 
-TEST_IF(!TW_SMALL, p7_clear_may_free_each_node) {
+TEST_IF(!TW_SMALL, p7_cancel_all_may_free_each_node) {
     for (unsigned i = 0; i < 500; ++i) {
         struct tw_node *node = malloc(sizeof *node);
         tw_node_init(node, fire, NULL);
         tw_arm_at(&wheel, node, 1 + i * i * i);
     }
-    assert_int_equal(tw_cancel_all(&wheel, free_cleared, NULL), 0);
+    assert_int_equal(tw_cancel_all(&wheel, free_cancelled, NULL), 0);
     assert_int_equal(fires, 500);
     assert_int_equal(tw_count(&wheel), 0);
     assert_whole();
 }
 
-static void ask_while_clearing(UNUSED struct tw_node *node, UNUSED void *arg) {
-    ++cleared;
+static void ask_during_cancel_all(UNUSED struct tw_node *node, UNUSED void *arg) {
+    ++cancelled;
     assert_true(tw_next(&wheel) == TW_NEVER);
 }
 
-TEST_IF(!TW_SMALL, p7_what_a_clear_still_holds_is_nothing_to_wake_up_for) {
+TEST_IF(!TW_SMALL, p7_what_a_cancel_all_still_holds_is_nothing_to_wake_up_for) {
     arm_crowd(3);
-    cleared = 0;
-    assert_int_equal(tw_cancel_all(&wheel, ask_while_clearing, NULL), 0);
-    assert_int_equal(cleared, CROWD);
+    cancelled = 0;
+    assert_int_equal(tw_cancel_all(&wheel, ask_during_cancel_all, NULL), 0);
+    assert_int_equal(cancelled, CROWD);
 }
 
-static void advance_while_clearing(UNUSED struct tw_node *node, UNUSED void *arg) {
-    ++cleared;
+static void advance_during_cancel_all(UNUSED struct tw_node *node, UNUSED void *arg) {
+    ++cancelled;
     assert_int_equal(tw_advance(&wheel, tw_now(&wheel) + 1, TW_UNBOUNDED), 0);
     assert_whole();
 }
 
-/* Nodes that a clear has taken off the wheel are no longer pending: advancing does not fire
+/* Nodes that a cancel_all has taken off the wheel are no longer pending: advancing does not fire
  * them. */
-TEST_IF(!TW_SMALL, p7_clear_outside_callbacks_may_advance_the_wheel) {
+TEST_IF(!TW_SMALL, p7_cancel_all_outside_callbacks_may_advance_the_wheel) {
     arm_crowd(3);
-    cleared = 0;
-    assert_int_equal(tw_cancel_all(&wheel, advance_while_clearing, NULL), 0);
-    assert_int_equal(cleared + fires, CROWD);
+    cancelled = 0;
+    assert_int_equal(tw_cancel_all(&wheel, advance_during_cancel_all, NULL), 0);
+    assert_int_equal(cancelled + fires, CROWD);
     assert_int_equal(tw_count(&wheel), 0);
 }
 

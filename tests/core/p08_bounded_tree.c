@@ -215,9 +215,9 @@ TEST(p8_a_question_is_one_look_and_idle_time_none) {
     }
 }
 
-/* ---- Clearing: one hold takes all nodes over, and each leaves in one of its own. */
+/* ---- cancel_all: one hold takes all nodes over, and each leaves in one of its own. */
 
-TEST_IF(!TW_SMALL, p8_a_clear_lets_the_lock_go_for_each_node) {
+TEST_IF(!TW_SMALL, p8_a_cancel_all_lets_the_lock_go_for_each_node) {
     FOR_EACH_SHAPE(s) {
         assert_int_equal(tw_cancel_all(&wheel, count_fire, NULL), 0);
         assert_int_equal(fires, CROWD);

@@ -137,8 +137,8 @@ TEST(p8_idle_holds_the_lock_for_a_bounded_number_of_nodes) {
     assert_bounded();
 }
 
-/* A clear takes all slots at once: one splice for each, however many nodes they hold. */
-TEST(p8_clear_holds_the_lock_for_a_bounded_number_of_nodes) {
+/* A cancel_all takes all slots at once: one splice for each, however many nodes they hold. */
+TEST(p8_cancel_all_holds_the_lock_for_a_bounded_number_of_nodes) {
     open_crowd(CROWD, 0);
     arm_crowd(TOP_SLOT, TOP_SLOT);
     assert_int_equal(tw_cancel_all(&wheel, count_fire, NULL), 0);
@@ -495,15 +495,15 @@ TEST(p8_the_wheel_is_whole_whenever_the_lock_is_free) {
 
 static void let_a_top_slot_open(void) { tw_advance(&wheel, TOP_SLOT, TW_UNBOUNDED); }
 
-TEST(p8_clear_leaves_nothing_behind_though_nodes_move_while_the_lock_is_free) {
+TEST(p8_cancel_all_leaves_nothing_behind_though_nodes_move_while_the_lock_is_free) {
     open_crowd(CROWD, 0);
-    arm_unwatched(TOP_SLOT + 1, 50); /* the wheel will lower them to slots that are cleared first */
+    arm_unwatched(TOP_SLOT + 1, 50); /* the wheel will lower them to slots that the call empties first */
     tw_arm_every(&wheel, watched_node(0), 100, TOP_SLOT, TW_COALESCE, 0);
     between_holds = let_a_top_slot_open;
     tw_cancel_all(&wheel, count_fire, NULL);
     between_holds = NULL;
     assert_int_equal(tw_count(&wheel), 0);
-    assert_int_equal(fires, crowd); /* a node that comes due meanwhile is cleared with the others */
+    assert_int_equal(fires, crowd); /* a node that comes due meanwhile is cancelled with the others */
     assert_int_equal(tw_check(&wheel, NULL, NULL), 0);
 }
 
@@ -520,7 +520,7 @@ static void let_a_visitor_fire(void) {
     tw_advance(&wheel, tw_now(&wheel), TW_UNBOUNDED);
 }
 
-/* A clear covers the nodes pending at one moment; a node armed later stays. */
+/* A cancel_all covers the nodes pending at one moment; a node armed later stays. */
 TEST(p8_a_periodic_that_is_armed_and_fires_while_others_are_handed_out_stays) {
     open_crowd(CROWD, 0);
     arm_unwatched(TOP_SLOT + 1, 50);

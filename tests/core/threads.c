@@ -209,16 +209,16 @@ TEST(p6_wait_returns_when_the_callback_on_another_thread_has) {
     end_wait(waiter);
 }
 
-static void *clear_the_blocker(UNUSED void *arg) {
+static void *cancel_all_and_block_once(UNUSED void *arg) {
     advanced = tw_cancel_all(&wheel, block, NULL);
     return NULL;
 }
 
-TEST_IF(!TW_SMALL, p6_wait_returns_when_a_clear_on_another_thread_has_got_the_node_back) {
+TEST_IF(!TW_SMALL, p6_wait_returns_when_a_cancel_all_on_another_thread_has_got_the_node_back) {
     atomic_store(&blocked_calls, 0);
     tw_node_init(&blocker, block, NULL);
     tw_arm_at(&wheel, &blocker, 10);
-    start_driver(clear_the_blocker);
+    start_driver(cancel_all_and_block_once);
     const pthread_t waiter = start_to_wait(&blocker);
     leave_callback();
     end_wait(waiter);
@@ -294,39 +294,39 @@ TEST(p13_walk_begins_its_slot_again_in_the_child_of_a_fork) {
     assert_whole();
 }
 
-static atomic_uint cleared;
+static atomic_uint nodes_cancelled;
 
 static void hold_the_first(UNUSED struct tw_node *node, UNUSED void *arg) {
-    if (atomic_fetch_add(&cleared, 1) != 0)
+    if (atomic_fetch_add(&nodes_cancelled, 1) != 0)
         return;
     pthread_barrier_wait(&running);
     pthread_barrier_wait(&go_on);
 }
 
-static void *clear_all(UNUSED void *arg) {
+static void *cancel_all(UNUSED void *arg) {
     tw_cancel_all(&wheel, hold_the_first, NULL);
     return NULL;
 }
 
-static void visit_and_have_cleared(UNUSED const struct tw_node *node, UNUSED const struct tw_node *was,
-                                   void *arg) {
+static void visit_and_have_all_cancelled(UNUSED const struct tw_node *node, UNUSED const struct tw_node *was,
+                                         void *arg) {
     if ((*(unsigned *)arg)++ != 0)
         return;
-    start_driver(clear_all);
+    start_driver(cancel_all);
 }
 
-/* The clear takes the walk's place out of the slot with the nodes. */
-TEST_IF(!TW_SMALL, walk_ends_while_another_thread_clears) {
+/* The cancel_all takes the walk's place out of the slot with the nodes. */
+TEST_IF(!TW_SMALL, walk_ends_while_another_thread_cancels_all) {
     unsigned calls = 0;
-    atomic_store(&cleared, 0);
+    atomic_store(&nodes_cancelled, 0);
     for (size_t i = 0; i < COUNT_OF(visited); ++i) {
         tw_node_init(&visited[i], count_neighbour, NULL);
         tw_arm_at(&wheel, &visited[i], 2 * BLOCK);
     }
-    assert_int_equal(walk_through(&wheel, visit_and_have_cleared, &calls), 1);
+    assert_int_equal(walk_through(&wheel, visit_and_have_all_cancelled, &calls), 1);
     pthread_barrier_wait(&go_on);
     join_driver();
-    assert_int_equal(cleared, COUNT_OF(visited));
+    assert_int_equal(nodes_cancelled, COUNT_OF(visited));
     assert_int_equal(tw_count(&wheel), 0);
 }
 #endif
@@ -353,28 +353,28 @@ TEST_IF(TW_RUNTIME, p13_in_a_child_of_a_callback_the_advance_calls_no_further_ca
     assert_int_equal(neighbour_calls, 1);
 }
 
-/* --- forks while a wheel is being cleared ------------------------------------------------ */
+/* --- forks during a cancel_all ---------------------------------------------------------- */
 
-enum { TO_CLEAR = 10 };
-static struct tw_node to_clear[TO_CLEAR];
+enum { TO_CANCEL = 10 };
+static struct tw_node to_cancel[TO_CANCEL];
 
-static void arm_to_clear(void) {
+static void arm_to_cancel(void) {
     atomic_store(&neighbour_calls, 0);
-    for (unsigned i = 0; i < TO_CLEAR; ++i) {
-        tw_node_init(&to_clear[i], count_neighbour, NULL);
-        tw_arm_at(&wheel, &to_clear[i], 10 + i * ROUND / 3);
+    for (unsigned i = 0; i < TO_CANCEL; ++i) {
+        tw_node_init(&to_cancel[i], count_neighbour, NULL);
+        tw_arm_at(&wheel, &to_cancel[i], 10 + i * ROUND / 3);
     }
 }
 
-static void *clear_and_block(UNUSED void *arg) {
+static void *cancel_all_and_block(UNUSED void *arg) {
     tw_cancel_all(&wheel, block, NULL);
     return NULL;
 }
 
-static void let_the_clearer_finish(void) {
-    for (unsigned i = 0; i < TO_CLEAR; ++i) {
+static void let_the_cancel_all_finish(void) {
+    for (unsigned i = 0; i < TO_CANCEL; ++i) {
         pthread_barrier_wait(&go_on);
-        if (i + 1 < TO_CLEAR)
+        if (i + 1 < TO_CANCEL)
             pthread_barrier_wait(&running);
     }
     join_driver();
@@ -382,40 +382,40 @@ static void let_the_clearer_finish(void) {
 
 /* One node has been handed to its callback; the others are pending in the parent, and so they are in the
  * child. */
-TEST_IF(TW_RUNTIME, p13_what_another_thread_was_about_to_clear_is_pending_in_the_child_and_fires) {
-    arm_to_clear();
-    start_driver(clear_and_block);
-    assert_int_equal(tw_count(&wheel), TO_CLEAR - 1);
+TEST_IF(TW_RUNTIME, p13_what_another_thread_was_about_to_cancel_is_pending_in_the_child_and_fires) {
+    arm_to_cancel();
+    start_driver(cancel_all_and_block);
+    assert_int_equal(tw_count(&wheel), TO_CANCEL - 1);
     tw_core_fork(&wheel, TW_CORE_FORK_PREPARE);
     const pid_t child = fork();
     if (child == 0) {
         tw_core_fork(&wheel, TW_CORE_FORK_CHILD);
-        expect(tw_count(&wheel) == TO_CLEAR - 1);
+        expect(tw_count(&wheel) == TO_CANCEL - 1);
         expect(tw_check(&wheel, NULL, NULL) == 0);
         expect(tw_next(&wheel) == 10 + ROUND / 3);
-        expect(tw_advance(&wheel, TO_CLEAR * ROUND, TW_UNBOUNDED) == 0);
-        expect(neighbour_calls == TO_CLEAR - 1 && tw_count(&wheel) == 0);
+        expect(tw_advance(&wheel, TO_CANCEL * ROUND, TW_UNBOUNDED) == 0);
+        expect(neighbour_calls == TO_CANCEL - 1 && tw_count(&wheel) == 0);
         leave(0);
     }
     tw_core_fork(&wheel, TW_CORE_FORK_PARENT);
     assert_child_is_well(child);
-    let_the_clearer_finish();
+    let_the_cancel_all_finish();
     assert_int_equal(tw_count(&wheel), 0);
     assert_int_equal(neighbour_calls, 0);
 }
 
-static unsigned waits_in_clear;
+static unsigned waits_in_cancel_all;
 
-static void wait_for_all_to_clear(UNUSED struct tw_node *node, UNUSED void *arg) {
-    for (unsigned i = 0; i < TO_CLEAR; ++i)
-        waits_in_clear += tw_wait(&wheel, &to_clear[i]) == 0;
+static void wait_for_each(UNUSED struct tw_node *node, UNUSED void *arg) {
+    for (unsigned i = 0; i < TO_CANCEL; ++i)
+        waits_in_cancel_all += tw_wait(&wheel, &to_cancel[i]) == 0;
 }
 
-TEST_IF(!TW_SMALL, p6_wait_does_not_wait_for_the_clear_that_it_is_called_from) {
-    arm_to_clear();
-    waits_in_clear = 0;
-    assert_int_equal(tw_cancel_all(&wheel, wait_for_all_to_clear, NULL), 0);
-    assert_int_equal(waits_in_clear, TO_CLEAR * TO_CLEAR);
+TEST_IF(!TW_SMALL, p6_wait_does_not_wait_for_the_cancel_all_that_it_is_called_from) {
+    arm_to_cancel();
+    waits_in_cancel_all = 0;
+    assert_int_equal(tw_cancel_all(&wheel, wait_for_each, NULL), 0);
+    assert_int_equal(waits_in_cancel_all, TO_CANCEL * TO_CANCEL);
 }
 
 static pthread_barrier_t second_running, second_go_on;
@@ -425,34 +425,34 @@ static void block_the_second(UNUSED struct tw_node *node, UNUSED void *arg) {
     pthread_barrier_wait(&second_go_on);
 }
 
-static void *clear_and_block_too(UNUSED void *arg) {
+static void *cancel_all_and_block_too(UNUSED void *arg) {
     tw_cancel_all(&wheel, block_the_second, NULL);
     return NULL;
 }
 
-/* Node 0 and so on, `of_first` of them, are armed, and the first clear hands out node 0. Then one more is
- * armed, and the second clear hands out node 1. */
-static void begin_two_clears(pthread_t *second, tw_callback *fn, unsigned of_first) {
+/* Node 0 and so on, `of_first` of them, are armed, and the first cancel_all hands out node 0. Then one more
+ * is armed, and the second cancel_all hands out node 1. */
+static void begin_two_cancel_alls(pthread_t *second, tw_callback *fn, unsigned of_first) {
     pthread_barrier_init(&second_running, NULL, 2);
     pthread_barrier_init(&second_go_on, NULL, 2);
-    for (unsigned i = 0; i < TO_CLEAR; ++i)
-        tw_node_init(&to_clear[i], fn, NULL);
+    for (unsigned i = 0; i < TO_CANCEL; ++i)
+        tw_node_init(&to_cancel[i], fn, NULL);
     for (unsigned i = 0; i < of_first; ++i)
-        tw_arm_at(&wheel, &to_clear[i], 10);
-    start_driver(clear_and_block);
-    tw_arm_at(&wheel, &to_clear[of_first], 10);
-    assert_int_equal(pthread_create(second, NULL, clear_and_block_too, NULL), 0);
+        tw_arm_at(&wheel, &to_cancel[i], 10);
+    start_driver(cancel_all_and_block);
+    tw_arm_at(&wheel, &to_cancel[of_first], 10);
+    assert_int_equal(pthread_create(second, NULL, cancel_all_and_block_too, NULL), 0);
     pthread_barrier_wait(&second_running);
 }
 
-/* The first clear hands out its last node and ends while the second is in progress. */
-TEST_IF(!TW_SMALL, p7_two_threads_clear_at_once_and_the_first_is_over_before_the_second) {
+/* The first cancel_all hands out its last node and ends while the second is in progress. */
+TEST_IF(!TW_SMALL, p7_two_threads_cancel_all_at_once_and_the_first_is_over_before_the_second) {
     pthread_t second;
-    begin_two_clears(&second, count_neighbour, 1);
+    begin_two_cancel_alls(&second, count_neighbour, 1);
     pthread_barrier_wait(&go_on);
     join_driver();
     assert_whole();
-    const pthread_t waiter = start_to_wait(&to_clear[1]);
+    const pthread_t waiter = start_to_wait(&to_cancel[1]);
     pthread_barrier_wait(&second_go_on);
     pthread_join(second, NULL);
     end_wait(waiter);
@@ -468,11 +468,11 @@ static void note_fire(struct tw_node *node, UNUSED void *arg) {
     ++fires_in_child;
 }
 
-TEST_IF(TW_RUNTIME, p13_what_two_clears_had_not_handed_out_fires_last_in_the_child) {
+TEST_IF(TW_RUNTIME, p13_what_two_cancel_alls_had_not_handed_out_fires_last_in_the_child) {
     pthread_t second;
     fires_in_child = 0;
-    begin_two_clears(&second, note_fire, 3);
-    tw_arm_at(&wheel, &to_clear[4], 10);
+    begin_two_cancel_alls(&second, note_fire, 3);
+    tw_arm_at(&wheel, &to_cancel[4], 10);
     tw_core_fork(&wheel, TW_CORE_FORK_PREPARE);
     const pid_t child = fork();
     if (child == 0) {
@@ -480,7 +480,7 @@ TEST_IF(TW_RUNTIME, p13_what_two_clears_had_not_handed_out_fires_last_in_the_chi
         expect(tw_check(&wheel, NULL, NULL) == 0);
         expect(tw_advance(&wheel, 10, TW_UNBOUNDED) == 0 && fires_in_child == 3);
         for (unsigned i = 0; i < 3; ++i)
-            expect(fired_in_child[i] == &to_clear[TW_TREE ? 2 + i : i == 0 ? 4 : 1 + i]);
+            expect(fired_in_child[i] == &to_cancel[TW_TREE ? 2 + i : i == 0 ? 4 : 1 + i]);
         leave(0);
     }
     tw_core_fork(&wheel, TW_CORE_FORK_PARENT);
@@ -493,7 +493,7 @@ TEST_IF(TW_RUNTIME, p13_what_two_clears_had_not_handed_out_fires_last_in_the_chi
     pthread_join(second, NULL);
     pthread_barrier_wait(&go_on);
     join_driver();
-    assert_int_equal(tw_cancel(&wheel, &to_clear[4]), 1);
+    assert_int_equal(tw_cancel(&wheel, &to_cancel[4]), 1);
     assert_int_equal(tw_count(&wheel), 0);
 }
 
@@ -505,25 +505,25 @@ static void wait_for_itself(struct tw_node *node, UNUSED void *arg) {
     atomic_fetch_add(&waits_for_the_same, tw_wait(&wheel, node) == 0);
 }
 
-static void *clear_and_wait(UNUSED void *arg) {
+static void *cancel_all_and_wait(UNUSED void *arg) {
     tw_cancel_all(&wheel, wait_for_itself, NULL);
     return NULL;
 }
 
-/* The node is armed again while the first clear has it, so the second one takes it, too. */
-TEST_IF(!TW_SMALL, p6_two_clears_that_have_the_same_node_do_not_wait_for_each_other) {
+/* The node is armed again while the first cancel_all has it, so the second one takes it, too. */
+TEST_IF(!TW_SMALL, p6_two_cancel_alls_that_have_the_same_node_do_not_wait_for_each_other) {
     pthread_t second;
     pthread_barrier_init(&running, NULL, 2);
     pthread_barrier_init(&go_on, NULL, 3);
     waits_for_the_same = 0;
-    tw_node_init(&to_clear[0], count_neighbour, NULL);
-    tw_arm_at(&wheel, &to_clear[0], 10);
-    assert_int_equal(pthread_create(&driver, NULL, clear_and_wait, NULL), 0);
+    tw_node_init(&to_cancel[0], count_neighbour, NULL);
+    tw_arm_at(&wheel, &to_cancel[0], 10);
+    assert_int_equal(pthread_create(&driver, NULL, cancel_all_and_wait, NULL), 0);
     pthread_barrier_wait(&running);
-    tw_arm_at(&wheel, &to_clear[0], 10);
-    assert_int_equal(pthread_create(&second, NULL, clear_and_wait, NULL), 0);
+    tw_arm_at(&wheel, &to_cancel[0], 10);
+    assert_int_equal(pthread_create(&second, NULL, cancel_all_and_wait, NULL), 0);
     pthread_barrier_wait(&running);
-    pthread_barrier_wait(&go_on); /* both clears have the node */
+    pthread_barrier_wait(&go_on); /* both calls have the node */
     pthread_join(driver, NULL);
     pthread_join(second, NULL);
     assert_int_equal(waits_for_the_same, 2);
@@ -531,29 +531,29 @@ TEST_IF(!TW_SMALL, p6_two_clears_that_have_the_same_node_do_not_wait_for_each_ot
 }
 
 static unsigned handed_out;
-static pid_t child_of_clear;
+static pid_t child_of_cancel_all;
 
 static void fork_with_the_first(UNUSED struct tw_node *node, UNUSED void *arg) {
     if (handed_out++ != 0)
         return;
     tw_core_fork(&wheel, TW_CORE_FORK_PREPARE);
-    child_of_clear = fork();
-    tw_core_fork(&wheel, child_of_clear == 0 ? TW_CORE_FORK_CHILD : TW_CORE_FORK_PARENT);
+    child_of_cancel_all = fork();
+    tw_core_fork(&wheel, child_of_cancel_all == 0 ? TW_CORE_FORK_CHILD : TW_CORE_FORK_PARENT);
 }
 
-TEST_IF(TW_RUNTIME, p13_a_clear_that_forks_goes_on_in_the_child_and_in_the_parent) {
-    arm_to_clear();
+TEST_IF(TW_RUNTIME, p13_a_cancel_all_that_forks_goes_on_in_the_child_and_in_the_parent) {
+    arm_to_cancel();
     handed_out = 0;
     const int result = tw_cancel_all(&wheel, fork_with_the_first, NULL);
-    const bool well = result == 0 && handed_out == TO_CLEAR && tw_count(&wheel) == 0;
-    if (child_of_clear == 0)
+    const bool well = result == 0 && handed_out == TO_CANCEL && tw_count(&wheel) == 0;
+    if (child_of_cancel_all == 0)
         leave(well && tw_check(&wheel, NULL, NULL) == 0 ? 0 : 1);
-    assert_child_is_well(child_of_clear);
+    assert_child_is_well(child_of_cancel_all);
     assert_true(well);
     assert_whole();
 }
 
-TEST_IF(!TW_SMALL, p7_clear_from_another_thread_takes_what_is_due) {
+TEST_IF(!TW_SMALL, p7_cancel_all_from_another_thread_takes_what_is_due) {
     enter_callback(5);
     assert_int_equal(tw_cancel_all(&wheel, NULL, NULL), 0);
     assert_int_equal(tw_count(&wheel), 0);

@@ -128,7 +128,7 @@ TEST(check_allows_postponed_nodes_where_they_are) {
 }
 
 // The checker also looks at the nodes that a cancel_all has not handed out yet.
-void find_in_clear(tw_node *, void *arg) {
+void find_in_cancel_all(tw_node *, void *arg) {
     if (inside().count() != 3)
         return;
     *static_cast<bool *>(arg) = true;
@@ -138,9 +138,9 @@ void find_in_clear(tw_node *, void *arg) {
     left_left.state = TW_PENDING;
 }
 
-TEST(check_finds_nodes_that_a_clear_still_holds) {
+TEST(check_finds_nodes_that_a_cancel_all_still_holds) {
     bool has_looked = false;
-    assert_int_equal(tw_cancel_all(&storage, find_in_clear, &has_looked), 0);
+    assert_int_equal(tw_cancel_all(&storage, find_in_cancel_all, &has_looked), 0);
     assert_true(has_looked);
 }
 

@@ -1,4 +1,4 @@
-/* tw_walk_next visits the pending nodes while other calls arm, cancel, fire and clear. */
+/* tw_walk_next visits the pending nodes while other calls arm, fire and cancel, one timer or all. */
 #include "support/walk.h"
 #include "promise.h"
 
@@ -137,24 +137,25 @@ TEST(walk_misses_no_node_that_stays_whatever_else_happens) {
     }
 }
 
-static unsigned cleared;
+static unsigned cancelled;
 
-static void note_cleared(struct tw_node *node, UNUSED void *arg) {
+static void note_cancelled(struct tw_node *node, UNUSED void *arg) {
     index_of(node); /* fails unless the node is one of the test's: a place of a walk is not */
-    ++cleared;
+    ++cancelled;
 }
 
-static void visit_and_clear(const struct tw_node *node, UNUSED const struct tw_node *was, UNUSED void *arg) {
+static void visit_and_cancel_all(const struct tw_node *node, UNUSED const struct tw_node *was,
+                                 UNUSED void *arg) {
     if (++visits[index_of(node)] == 1 && tw_count(&wheel) > 0)
-        tw_cancel_all(&wheel, note_cleared, NULL);
+        tw_cancel_all(&wheel, note_cancelled, NULL);
 }
 
-TEST(walk_ends_when_everything_is_cleared_meanwhile) {
+TEST(walk_ends_when_everything_is_cancelled_meanwhile) {
     for (unsigned i = 0; i < NODES; ++i)
         arm(&timers[i], 70);
-    cleared = 0;
-    assert_int_equal(walk_through(&wheel, visit_and_clear, NULL), 1);
-    assert_int_equal(cleared, NODES);
+    cancelled = 0;
+    assert_int_equal(walk_through(&wheel, visit_and_cancel_all, NULL), 1);
+    assert_int_equal(cancelled, NODES);
     assert_int_equal(tw_count(&wheel), 0);
     assert_whole();
 }

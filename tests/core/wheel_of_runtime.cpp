@@ -241,7 +241,7 @@ TEST(a_wheel_that_is_observed_works_as_others_do) {
     assert_int_equal(observed_locks + observed_unlocks, 0);
 }
 
-TEST(a_clear_that_is_over_is_forgotten) {
+TEST(a_cancel_all_that_is_over_is_forgotten) {
     assert_int_equal(tw_cancel_all(&storage, nullptr, nullptr), 0);
     assert_null(inside().first_cancel_all());
 }

@@ -41,8 +41,8 @@ struct named {
 
     named(char is, std::string &to) : name(is), log(&to) { tw_node_init(&node, note, this); }
     static void note(tw_node *, void *self) {
-        auto &it = *static_cast<named *>(self);
-        it.log->push_back(it.name);
+        auto &fired = *static_cast<named *>(self);
+        fired.log->push_back(fired.name);
     }
 };
 
@@ -167,13 +167,13 @@ TEST_F(Thrown, ByAHandleWhoseDropOrNextFreesTheRuntimePasses) {
         task.fn = throw_in_fire;
         task.arg = freed;
         if (from_next)
-            task.next = [](std::int64_t due, void *it) -> std::int64_t {
+            task.next = [](std::int64_t due, void *runtime) -> std::int64_t {
                 if (due != 0)
-                    tw_runtime_free(static_cast<tw_runtime *>(it));
+                    tw_runtime_free(static_cast<tw_runtime *>(runtime));
                 return TW_SECOND;
             };
         else
-            task.drop = [](void *it) { tw_runtime_free(static_cast<tw_runtime *>(it)); };
+            task.drop = [](void *runtime) { tw_runtime_free(static_cast<tw_runtime *>(runtime)); };
         tw_when when = {};
         when.due_ns = TW_SECOND;
         ASSERT_EQ(tw_timer_start(timers, &id, from_next ? nullptr : &when, &task), 0);
@@ -212,9 +212,9 @@ class ThrownInPlace : public Thrown {
     ~ThrownInPlace() override { open = true; }
 
     static void hold(tw_node *, void *self) {
-        auto &it = *static_cast<ThrownInPlace *>(self);
-        it.held = true;
-        while (!it.open)
+        auto &fixture = *static_cast<ThrownInPlace *>(self);
+        fixture.held = true;
+        while (!fixture.open)
             std::this_thread::yield();
     }
     void expect_workers_to_go_on() {
@@ -326,9 +326,9 @@ struct driver_of_another {
     std::int64_t due_after = -1;
 
     static void drive(tw_node *, void *self) {
-        auto &it = *static_cast<driver_of_another *>(self);
-        it.caught = throws([&] { tw_runtime_advance(it.inner, TW_SECOND); });
-        it.due_after = tw_runtime_due(it.outer);
+        auto &driver = *static_cast<driver_of_another *>(self);
+        driver.caught = throws([&] { tw_runtime_advance(driver.inner, TW_SECOND); });
+        driver.due_after = tw_runtime_due(driver.outer);
     }
 };
 
@@ -365,9 +365,9 @@ struct waited_for {
     std::atomic<bool> runs{false}, goes_on{false};
 
     static void run(tw_node *, void *self) {
-        auto &it = *static_cast<waited_for *>(self);
-        it.runs = true;
-        while (!it.goes_on)
+        auto &callback = *static_cast<waited_for *>(self);
+        callback.runs = true;
+        while (!callback.goes_on)
             std::this_thread::yield();
         throw thrown();
     }

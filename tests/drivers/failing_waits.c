@@ -72,7 +72,7 @@ TEST_THREE_WAYS(waits_that_always_fail_stop_no_timer_and_do_not_spin, 1, 2, 5) {
     const int64_t period = 3 * TW_MILLISECOND;
     arm_judge(rt, period);
     const int64_t began = monotonic();
-    inject(WAITS, ENOMEM, 0, FOR_EVER);
+    inject(WAITS, ENOMEM, 0, FOREVER);
     assert_int_equal(tw_runtime_start(rt), 0);
     wait_for(twenty_fires());
     const int failed = injected();
@@ -257,7 +257,7 @@ static void wait_without_pwait2(int error) {
     longest_epoll_timeout();
     atomic_store(&exact, 0);
     sets_before = calls_of(CALL_TIMERFD_SETTIME);
-    inject(ONLY(CALL_EPOLL_PWAIT2), error, 0, FOR_EVER);
+    inject(ONLY(CALL_EPOLL_PWAIT2), error, 0, FOREVER);
     assert_int_equal(tw_runtime_after(rt, &node, 300 * TW_MICROSECOND), 0);
     assert_int_equal(tw_runtime_start(rt), 0);
     wait_for(exact >= 30 || inexact != 0);
@@ -300,7 +300,7 @@ static void wait_for_a_held_lock(unsigned calls) {
     init_counter(&node);
     assert_int_equal(tw_runtime_after(contended, &node.node, 1), 0);
     atomic_store(&came_through, false);
-    inject(calls, USUAL_ERROR, 0, FOR_EVER);
+    inject(calls, USUAL_ERROR, 0, FOREVER);
     tw_core_fork(tw_wheel_of(&node.node), TW_CORE_FORK_PREPARE);
     parks_to_see = calls_of(CALL_FUTEX_WAIT) + 10;
     assert_int_equal(pthread_create(&waiter, NULL, count_nodes, NULL), 0);
@@ -345,7 +345,7 @@ TEST(cancel_wait_outlasts_interruptions) {
     assert_int_equal(tw_runtime_start(judge.rt), 0);
     assert_int_equal(tw_runtime_after(judge.rt, &node, 0), 0);
     wait_for(judge.fires == 1);
-    inject(ONLY(CALL_FUTEX_WAIT), EINTR, 0, FOR_EVER);
+    inject(ONLY(CALL_FUTEX_WAIT), EINTR, 0, FOREVER);
     assert_int_equal(pthread_create(&waiter, NULL, cancel_and_wait, &node), 0);
     wait_for(injected() >= 10);
     assert_false(has_waited);

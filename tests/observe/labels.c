@@ -85,7 +85,7 @@ TEST(timers_of_a_set_have_the_label_of_their_task_or_of_their_set) {
     assert_int_equal(counts_of(NULL).fires, 1);
 }
 
-TEST(stopped_replaced_and_drained_timers_count_as_cancelled) {
+TEST(stopped_replaced_and_cancelled_timers_count_as_cancelled) {
     tw_handle id, with_drop;
     const struct tw_when second = {.due_ns = TW_SECOND};
     assert_ok(tw_timer_after(handles, &id, TW_SECOND, no_task, NULL));
@@ -122,11 +122,11 @@ TEST(a_stop_that_prevents_no_fire_does_not_count_as_a_cancel) {
 
 TEST(a_work_item_counts_once_and_its_run_is_timed_on_the_worker) {
     struct tw_workers *workers;
-    struct tw_work job;
+    struct tw_work item;
     assert_ok(tw_workers_new(&workers, rt, NULL));
-    assert_ok(tw_work_init(&job, workers, no_callback, NULL, 0));
-    assert_ok(tw_runtime_label(rt, &job.node, "job"));
-    tw_runtime_after(rt, &job.node, TW_SECOND);
+    assert_ok(tw_work_init(&item, workers, no_callback, NULL, 0));
+    assert_ok(tw_runtime_label(rt, &item.node, "work item"));
+    tw_runtime_after(rt, &item.node, TW_SECOND);
     tw_runtime_advance(rt, TW_SECOND);
     assert_ok(tw_workers_wait(workers));
     struct tw_stats observed;
@@ -134,7 +134,7 @@ TEST(a_work_item_counts_once_and_its_run_is_timed_on_the_worker) {
     uint64_t runs = 0;
     for (unsigned i = 0; i < TW_BUCKETS; ++i)
         runs += observed.callbacks.counts[i];
-    assert_int_equal(counts_of("job").fires, 1);
+    assert_int_equal(counts_of("work item").fires, 1);
     assert_int_equal(runs, 1);
 }
 

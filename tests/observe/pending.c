@@ -46,7 +46,7 @@ static int done(UNUSED void **state) { return tw_runtime_free(rt); }
 
 FIXTURE(fresh, done);
 
-TEST(a_node_is_told_with_its_deadline_period_and_label) {
+TEST(a_node_is_reported_with_its_deadline_period_and_label) {
     struct tw_node node;
     tw_node_init(&node, no_callback, NULL);
     assert_ok(tw_runtime_label(rt, &node, "beat"));
@@ -63,7 +63,7 @@ TEST(a_node_is_told_with_its_deadline_period_and_label) {
     tw_runtime_cancel(rt, &node);
 }
 
-TEST(a_node_on_the_wall_clock_is_told_with_a_reading_of_that) {
+TEST(a_node_on_the_wall_clock_is_reported_with_a_reading_of_that) {
     struct tw_node node;
     tw_node_init(&node, no_callback, NULL);
     assert_ok(tw_runtime_at(rt, &node, 6000 * TW_SECOND));
@@ -76,7 +76,7 @@ TEST(a_node_on_the_wall_clock_is_told_with_a_reading_of_that) {
     tw_runtime_cancel(rt, &node);
 }
 
-TEST(a_timer_by_handle_is_told_with_its_handle) {
+TEST(a_timer_by_handle_is_reported_with_its_handle) {
     struct tw_timers *handles;
     tw_handle id;
     assert_ok(tw_timers_new(&handles, rt, NULL));
@@ -89,7 +89,7 @@ TEST(a_timer_by_handle_is_told_with_its_handle) {
     assert_int_equal(tw_timer_cancel(handles, timer->handle), 1);
 }
 
-TEST(a_timer_by_key_is_told_with_its_key) {
+TEST(a_timer_by_key_is_reported_with_its_key) {
     static const char long_key[] = "a key that is longer than a record has room for";
     struct tw_keyed *keyed;
     assert_ok(tw_keyed_new(&keyed, rt, NULL));
@@ -155,12 +155,12 @@ static void look_inside(UNUSED const struct tw_event *event, UNUSED void *arg) {
     assert_int_equal(tw_runtime_each(rt, count, &visits), 0);
     visits_inside = visits;
 }
-static int look_in_drain(UNUSED const struct tw_entry *entry, UNUSED void *drain_arg) {
+static int look_in_cancel_all(UNUSED const struct tw_entry *entry, UNUSED void *visit_arg) {
     look_inside(NULL, NULL);
     return 0;
 }
 
-TEST(a_timer_that_fires_for_the_last_time_or_is_drained_is_not_pending) {
+TEST(a_timer_that_fires_for_the_last_time_or_is_cancelled_is_not_pending) {
     tw_handle id;
     assert_ok(tw_timers_new(&the_set, rt, NULL));
     assert_ok(tw_timer_after(the_set, &id, TW_SECOND, look_inside, NULL));
@@ -168,7 +168,7 @@ TEST(a_timer_that_fires_for_the_last_time_or_is_drained_is_not_pending) {
     assert_ok(tw_runtime_advance(rt, TW_SECOND));
     assert_int_equal(visits_inside, 1);
     assert_ok(tw_timer_after(the_set, &id, 2 * TW_SECOND, no_task, NULL));
-    assert_int_equal(tw_timers_cancel_all(the_set, look_in_drain, NULL), 2);
+    assert_int_equal(tw_timers_cancel_all(the_set, look_in_cancel_all, NULL), 2);
     assert_int_equal(visits_inside, 0);
 }
 

@@ -103,22 +103,22 @@ TEST(a_slow_timer_by_handle_or_key_is_reported_wherever_it_runs) {
 TEST(slow_runs_on_workers_are_reported_each) {
     enum { RUNS = 3 };
     struct tw_workers *workers;
-    struct tw_work jobs[RUNS];
+    struct tw_work items[RUNS];
     assert_ok(tw_workers_new(&workers, rt, &(struct tw_workers_options){.threads = RUNS}));
     for (unsigned i = 0; i < RUNS; ++i) {
-        assert_ok(tw_work_init(&jobs[i], workers, wait_in_gate, &gate, 0));
-        assert_ok(tw_runtime_label(rt, &jobs[i].node, "job"));
-        tw_runtime_after(rt, &jobs[i].node, 0);
+        assert_ok(tw_work_init(&items[i], workers, wait_in_gate, &gate, 0));
+        assert_ok(tw_runtime_label(rt, &items[i].node, "work item"));
+        tw_runtime_after(rt, &items[i].node, 0);
     }
     wait_for(reports == RUNS);
-    assert_string_equal(reported.label, "job");
+    assert_string_equal(reported.label, "work item");
     assert_int_equal(reported.on_worker, 1);
     gate.open = true;
     assert_ok(tw_workers_wait(workers));
     pause_ms(5);
     assert_int_equal(reports, RUNS);
     for (unsigned i = 0; i < RUNS; ++i)
-        tw_runtime_cancel_wait(rt, &jobs[i].node);
+        tw_runtime_cancel_wait(rt, &items[i].node);
 }
 
 /* Workers that wake up wait until this is false. */
@@ -139,21 +139,21 @@ int __wrap_pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *mutex) 
 
 TEST(a_run_that_begins_long_after_its_turn_is_reported) {
     struct tw_workers *workers;
-    struct tw_work job;
+    struct tw_work item;
     assert_ok(tw_workers_new(&workers, rt, &(struct tw_workers_options){.threads = 1}));
-    assert_ok(tw_work_init(&job, workers, wait_in_gate, &gate, 0));
+    assert_ok(tw_work_init(&item, workers, wait_in_gate, &gate, 0));
     gate.open = true;
-    tw_runtime_after(rt, &job.node, 0);
+    tw_runtime_after(rt, &item.node, 0);
     wait_for(gate.passed == 1);
     assert_ok(tw_workers_wait(workers));
     shut(&gate);
     workers_are_held_up = true;
-    tw_runtime_after(rt, &job.node, 0);
+    tw_runtime_after(rt, &item.node, 0);
     pause_ms(50); /* two hundred looks: the lookout would park if no run waited */
     workers_are_held_up = false;
     wait_for(reports == 1);
     gate.open = true;
-    tw_runtime_cancel_wait(rt, &job.node);
+    tw_runtime_cancel_wait(rt, &item.node);
 }
 
 static long switches_of_lookout(void) {
@@ -306,14 +306,14 @@ TEST(p13_a_report_may_fork_and_return_in_the_child) {
     if (!THREADS_AFTER_FORK)
         skip();
     struct tw_workers *workers;
-    struct tw_work jobs[2];
+    struct tw_work items[2];
     assert_ok(tw_runtime_report_slow(rt, 0, NULL, NULL));
     assert_ok(tw_workers_new(&workers, rt, NULL));
-    for (unsigned i = 0; i < COUNT_OF(jobs); ++i) {
-        assert_ok(tw_work_init(&jobs[i], workers, wait_in_gate, &gate, 0));
-        tw_runtime_after(rt, &jobs[i].node, 0);
+    for (unsigned i = 0; i < COUNT_OF(items); ++i) {
+        assert_ok(tw_work_init(&items[i], workers, wait_in_gate, &gate, 0));
+        tw_runtime_after(rt, &items[i].node, 0);
     }
-    wait_for(gate.inside == COUNT_OF(jobs));
+    wait_for(gate.inside == COUNT_OF(items));
     pause_ms(2 * LIMIT / TW_MILLISECOND);
     parent = getpid();
     assert_ok(tw_runtime_report_slow(rt, LIMIT, fork_in_report, NULL));

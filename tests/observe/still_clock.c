@@ -264,13 +264,13 @@ TEST(a_counter_that_is_set_back_gives_a_duration_of_0) {
 TEST(runs_on_workers_are_timed_on_virtual_time_too) {
     static const int64_t takes[] = {5000, 100};
     struct tw_workers *workers;
-    struct tw_work job;
+    struct tw_work item;
     start_with((struct tw_runtime_options){.driver = "manual"});
     assert_ok(tw_workers_new(&workers, rt, NULL));
     for (unsigned i = 0; i < COUNT_OF(takes); ++i) {
         timers[0].takes = takes[i];
-        assert_ok(tw_work_init(&job, workers, take_time, &timers[0], 0));
-        assert_ok(tw_runtime_after(rt, &job.node, MS));
+        assert_ok(tw_work_init(&item, workers, take_time, &timers[0], 0));
+        assert_ok(tw_runtime_after(rt, &item.node, MS));
         assert_ok(tw_runtime_advance(rt, MS));
         assert_ok(tw_workers_wait(workers));
     }

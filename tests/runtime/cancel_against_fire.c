@@ -1,6 +1,6 @@
-/* P4, P6 and P7 together: threads arm, move, cancel, clear, retire and free nodes while the driver fires
- * them. A thread frees a node as soon as cancel_wait has returned. A sanitizer, or the node's mark, reveals a
- * later access. */
+/* P4, P6 and P7 together: threads arm, move, cancel, retire and free nodes, or cancel all, while the driver
+ * fires them. A thread frees a node as soon as cancel_wait has returned. A sanitizer, or the node's mark,
+ * reveals a later access. */
 #include "support/runtime_test.h"
 #include "support/sanitized.h"
 
@@ -37,9 +37,9 @@ static void on_fire(UNUSED struct tw_node *node, void *arg) {
     atomic_store(&timer->running, 0);
 }
 
-static atomic_uint cleared;
+static atomic_uint taken;
 
-static void count_cleared(UNUSED struct tw_node *node, void *arg) {
+static void count_taken(UNUSED struct tw_node *node, void *arg) {
     if (((struct timer *)node)->mark != ALIVE)
         abort();
     atomic_fetch_add((atomic_uint *)arg, 1);
@@ -92,7 +92,7 @@ static void step(struct worker *self) {
     struct tw_node *node = &self->timers[i]->node;
     int answer = 0;
     if (random_below(&self->seed, 1000) == 0)
-        self->broken += tw_runtime_cancel_all(self->rt, count_cleared, &cleared) != 0;
+        self->broken += tw_runtime_cancel_all(self->rt, count_taken, &taken) != 0;
     switch (random_below(&self->seed, 8)) {
     case 0:
         replace(self, i, 0);
@@ -144,15 +144,15 @@ static void *move_time(void *arg) {
     return NULL;
 }
 
-/* Every arming ends in exactly one fire, one prevented fire or one cleared node, even if its node was freed
- * long ago. */
+/* Every arming ends in exactly one fire, one prevented fire or one node that tw_runtime_cancel_all took, even
+ * if its node was freed long ago. */
 static void race(struct tw_runtime_options options) {
     static struct worker workers[THREADS];
     const int is_manual = strcmp(options.driver, "manual") == 0;
     struct tw_runtime *rt = is_manual ? new_runtime(options) : started_runtime(options);
     uint64_t armed = 0, prevented = 0, fired = 0;
     pthread_t mover;
-    atomic_store(&cleared, 0);
+    atomic_store(&taken, 0);
     atomic_store(&working, 1);
     if (is_manual)
         assert_int_equal(pthread_create(&mover, NULL, move_time, rt), 0);
@@ -173,7 +173,7 @@ static void race(struct tw_runtime_options options) {
     if (is_manual)
         pthread_join(mover, NULL);
     assert_int_equal(tw_runtime_count(rt), 0);
-    assert_int_equal(armed, prevented + fired + cleared);
+    assert_int_equal(armed, prevented + fired + taken);
     tw_runtime_free(rt);
 }
 

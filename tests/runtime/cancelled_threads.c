@@ -31,7 +31,7 @@
 static struct tw_runtime *rt;
 static struct tw_node node, far_node;
 static struct tw_workers *pool;
-static struct tw_work job;
+static struct tw_work item;
 static struct tw_timers *handles;
 static struct tw_keyed *keyed;
 static tw_handle handle;
@@ -40,20 +40,20 @@ static int watched;
 static struct tw_node counter;
 static atomic_uint fires;
 
-static void count_fire(UNUSED struct tw_node *it, UNUSED void *arg) { atomic_fetch_add(&fires, 1); }
+static void count_fire(UNUSED struct tw_node *fired, UNUSED void *arg) { atomic_fetch_add(&fires, 1); }
 
 /* A callback that contains a cancellation point, as user code may. */
-static void reach_a_point(UNUSED struct tw_node *it, UNUSED void *arg) { pthread_testcancel(); }
+static void reach_a_point(UNUSED struct tw_node *fired, UNUSED void *arg) { pthread_testcancel(); }
 static void reach_a_point_in_fire(UNUSED const struct tw_event *event, UNUSED void *arg) {
     pthread_testcancel();
 }
 static void reach_a_point_in_drop(UNUSED void *arg) { pthread_testcancel(); }
 static void reach_a_point_in_copy(UNUSED void *to, UNUSED void *from) { pthread_testcancel(); }
-static int reach_a_point_in_each(UNUSED const struct tw_entry *entry, UNUSED void *drain_arg) {
+static int reach_a_point_in_each(UNUSED const struct tw_entry *entry, UNUSED void *visit_arg) {
     pthread_testcancel();
     return 0;
 }
-static int reach_a_point_in_each_handle(UNUSED const struct tw_entry *entry, UNUSED void *drain_arg) {
+static int reach_a_point_in_each_handle(UNUSED const struct tw_entry *entry, UNUSED void *visit_arg) {
     pthread_testcancel();
     return 0;
 }
@@ -80,7 +80,7 @@ static void set_the_scene(const char *driver) {
     tw_node_init(&counter, count_fire, NULL);
     atomic_store(&fires, 0);
     assert_ok(tw_workers_new(&pool, rt, &(struct tw_workers_options){.threads = 1}));
-    assert_ok(tw_work_init(&job, pool, wait_in_gate, &gate, 0));
+    assert_ok(tw_work_init(&item, pool, wait_in_gate, &gate, 0));
     assert_ok(tw_timers_new(&handles, rt, &(struct tw_set_options){.storage = 8}));
     assert_ok(tw_keyed_new(&keyed, rt, &(struct tw_set_options){.storage = 8}));
     watched = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -101,8 +101,8 @@ static void have_a_callback_in_gate(void) {
     assert_ok(tw_runtime_after(rt, &node, 0));
     wait_for(is_in_gate());
 }
-static void have_a_job_in_gate(void) {
-    assert_ok(tw_runtime_after(rt, &job.node, 0));
+static void have_a_work_item_in_gate(void) {
+    assert_ok(tw_runtime_after(rt, &item.node, 0));
     wait_for(is_in_gate());
 }
 static void have_a_handle_in_gate(void) {
@@ -137,10 +137,10 @@ static int arm(void) { return tw_runtime_arm(rt, &node, &(struct tw_when){.slack
 static int move(void) { return tw_runtime_move(rt, &node, 0); }
 static int postpone(void) { return tw_runtime_postpone(rt, &node, 2 * FAR); }
 static int cancel(void) { return tw_runtime_cancel(rt, &node); }
-static int clear(void) { return tw_runtime_cancel_all(rt, reach_a_point, NULL); }
+static int cancel_all(void) { return tw_runtime_cancel_all(rt, reach_a_point, NULL); }
 static int cancel_wait(void) { return tw_runtime_cancel_wait(rt, &node); }
-static int cancel_job_wait(void) { return tw_runtime_cancel_wait(rt, &job.node); }
-static int retire_work_item(void) { return tw_runtime_retire(rt, &job.node); }
+static int cancel_work_item_wait(void) { return tw_runtime_cancel_wait(rt, &item.node); }
+static int retire_work_item(void) { return tw_runtime_retire(rt, &item.node); }
 static int stop_and_start(void) {
     const int error = tw_runtime_stop(rt);
     return error != 0 ? error : tw_runtime_start(rt);
@@ -177,7 +177,7 @@ static int start_handle_after(void) {
 }
 static int move_handle(void) { return tw_timer_move(handles, handle, 0); }
 static int stop_handle(void) { return tw_timer_cancel(handles, handle); }
-static int drain_handles(void) {
+static int cancel_all_handles(void) {
     return (int)tw_timers_cancel_all(handles, reach_a_point_in_each_handle, NULL);
 }
 static int stop_handle_wait(void) { return tw_timer_cancel_wait(handles, handle); }
@@ -193,7 +193,7 @@ static int set_key_after(void) { return tw_keyed_after(keyed, KEY, 0, reach_a_po
 static int move_key(void) { return tw_keyed_move(keyed, KEY, 0); }
 static int remove_key(void) { return tw_keyed_cancel(keyed, KEY); }
 static int remove_key_wait(void) { return tw_keyed_cancel_wait(keyed, KEY); }
-static int drain(void) { return (int)tw_keyed_cancel_all(keyed, reach_a_point_in_each, NULL); }
+static int cancel_all_keys(void) { return (int)tw_keyed_cancel_all(keyed, reach_a_point_in_each, NULL); }
 static int free_keyed(void) { return tw_keyed_free(keyed); }
 static int make_keyed_and_free_it(void) {
     struct tw_keyed *other;
@@ -225,26 +225,26 @@ static const struct row rows[] = {
     {ROW_WITH(have_a_pending_node, move)},
     {ROW_WITH(have_a_pending_node, postpone)},
     {ROW_WITH(have_a_pending_node, cancel)},
-    {ROW_WITH(have_a_pending_node, clear)},
+    {ROW_WITH(have_a_pending_node, cancel_all)},
     {ROW_WITH(have_a_pending_node, ask)},
     {ROW_WAITING(have_a_callback_in_gate, cancel_wait)},
-    {ROW_WAITING(have_a_job_in_gate, cancel_job_wait)},
-    {ROW_WAITING(have_a_job_in_gate, retire_work_item)},
+    {ROW_WAITING(have_a_work_item_in_gate, cancel_work_item_wait)},
+    {ROW_WAITING(have_a_work_item_in_gate, retire_work_item)},
     {ROW_WAITING(have_a_callback_in_gate, stop_and_start)},
-    {ROW_WAITING(have_a_job_in_gate, stop_and_start)},
+    {ROW_WAITING(have_a_work_item_in_gate, stop_and_start)},
     {ROW_WITH(be_stopped, start)},
     {ROW(make_and_free)},
     {ROW(make_workers_and_free_them)},
-    {ROW_WAITING(have_a_job_in_gate, wait_for_workers)},
-    {ROW_WAITING(have_a_job_in_gate, free_workers)},
+    {ROW_WAITING(have_a_work_item_in_gate, wait_for_workers)},
+    {ROW_WAITING(have_a_work_item_in_gate, free_workers)},
     {ROW(start_handle)},
     {ROW(start_handle_after)},
     {ROW_WITH(have_a_handle, move_handle)},
     {ROW_WITH(have_a_handle, stop_handle)},
     {ROW_WITH(have_a_handle, stop_handle_wait)},
     {ROW_WAITING(have_a_handle_in_gate, stop_handle_wait)},
-    {ROW_WITH(have_a_handle, drain_handles)},
-    {ROW_WAITING(have_a_handle_in_gate, drain_handles)},
+    {ROW_WITH(have_a_handle, cancel_all_handles)},
+    {ROW_WAITING(have_a_handle_in_gate, cancel_all_handles)},
     {ROW_WITH(have_a_handle, free_handles)},
     {ROW_WAITING(have_a_handle_in_gate, free_handles)},
     {ROW(make_handles_and_free_them)},
@@ -254,8 +254,8 @@ static const struct row rows[] = {
     {ROW_WITH(have_a_key, move_key)},
     {ROW_WITH(have_a_key, remove_key)},
     {ROW_WAITING(have_a_key_in_gate, remove_key_wait)},
-    {ROW_WITH(have_a_key, drain)},
-    {ROW_WAITING(have_a_key_in_gate, drain)},
+    {ROW_WITH(have_a_key, cancel_all_keys)},
+    {ROW_WAITING(have_a_key_in_gate, cancel_all_keys)},
     {ROW_WITH(have_a_key, free_keyed)},
     {ROW(make_keyed_and_free_it)},
     {"add_watch", NULL, add_watch, false, "epoll"},
@@ -369,7 +369,7 @@ TEST(cancelled_threads_come_back_from_moving_virtual_time) {
 
 static atomic_uint survivals;
 
-static void cancel_own_thread(UNUSED struct tw_node *it, UNUSED void *arg) {
+static void cancel_own_thread(UNUSED struct tw_node *fired, UNUSED void *arg) {
     pthread_cancel(pthread_self());
     pthread_testcancel();
     atomic_fetch_add(&survivals, 1);
@@ -379,10 +379,10 @@ TEST_WITH_EACH_DRIVER(cancelled_threads_are_never_those_of_the_library) {
     set_the_scene(DRIVER);
     atomic_store(&survivals, 0);
     assert_ok(tw_node_init(&node, cancel_own_thread, NULL));
-    assert_ok(tw_work_init(&job, pool, cancel_own_thread, NULL, 0));
+    assert_ok(tw_work_init(&item, pool, cancel_own_thread, NULL, 0));
     assert_ok(tw_runtime_start(rt));
     assert_ok(tw_runtime_after(rt, &node, 0));
-    assert_ok(tw_runtime_after(rt, &job.node, 0));
+    assert_ok(tw_runtime_after(rt, &item.node, 0));
     wait_for(survivals == 2);
     assert_ok(tw_runtime_after(rt, &counter, 0));
     wait_for(has_fired());

@@ -29,14 +29,14 @@ static void begin_a_wheel(void) {
     assert_int_equal(tw_init(wheel, 0, 0), 0);
 }
 
-/* Frees the wheel and begins another one, usually in the same memory. Unless `clears`, nodes are still
+/* Frees the wheel and begins another one, usually in the same memory. Unless `cancels_all`, nodes are still
  * pending on the old wheel. */
-static void drop_the_wheel(bool clears) {
-    if (clears)
+static void drop_the_wheel(bool cancels_all) {
+    if (cancels_all)
         tw_cancel_all(wheel, NULL, NULL);
     free(wheel);
     begin_a_wheel();
-    for (int i = 0; i < NODES && !clears; ++i)
+    for (int i = 0; i < NODES && !cancels_all; ++i)
         assert_int_equal(tw_node_init(nodes[i], count, NULL), 0);
 }
 

@@ -11,12 +11,12 @@
 static struct tw wheel, other_wheel;
 static struct tw_node node, neighbour, copy;
 
-EXPORTED void on_timeout(struct tw_node *it, void *arg);
-void on_timeout(UNUSED struct tw_node *it, UNUSED void *arg) {}
+EXPORTED void on_timeout(struct tw_node *fired, void *arg);
+void on_timeout(UNUSED struct tw_node *fired, UNUSED void *arg) {}
 
-EXPORTED void arm_for_tick_30(struct tw_node *it);
-void arm_for_tick_30(struct tw_node *it) {
-    expect(tw_arm_at(&wheel, it, 30) == 0);
+EXPORTED void arm_for_tick_30(struct tw_node *armed);
+void arm_for_tick_30(struct tw_node *armed) {
+    expect(tw_arm_at(&wheel, armed, 30) == 0);
     __asm__ volatile("");
 }
 
@@ -119,15 +119,15 @@ TEST(checks_name_a_node_that_is_initialised_again_on_a_wheel_of_the_heap) {
 }
 
 #if TW_RUNTIME
-static void job_init_while_pending(void) {
-    static struct tw_work job;
+static void work_init_while_pending(void) {
+    static struct tw_work item;
     struct tw_runtime *rt;
     struct tw_workers *workers;
     expect(tw_runtime_new(&rt, &(struct tw_runtime_options){.driver = "manual"}) == 0);
     expect(tw_workers_new(&workers, rt, NULL) == 0);
-    expect(tw_work_init(&job, workers, on_timeout, NULL, 0) == 0);
-    expect(tw_runtime_after(rt, &job.node, TW_SECOND) == 0);
-    tw_work_init(&job, workers, on_timeout, NULL, 0);
+    expect(tw_work_init(&item, workers, on_timeout, NULL, 0) == 0);
+    expect(tw_runtime_after(rt, &item.node, TW_SECOND) == 0);
+    tw_work_init(&item, workers, on_timeout, NULL, 0);
 }
 
 static void init_while_pending_on_a_runtime(void) {
@@ -147,7 +147,7 @@ TEST(checks_name_a_node_that_is_initialised_again_on_a_runtime) {
 TEST(checks_name_a_pending_work_item_that_is_initialised_again) {
     if (!THREADS_AFTER_FORK)
         skip();
-    assert_stops(job_init_while_pending, "it was initialised again while it was pending");
+    assert_stops(work_init_while_pending, "it was initialised again while it was pending");
 }
 #endif
 
@@ -230,20 +230,20 @@ static void overwrite_a_field_and_advance(void) {
 
 static void free_and_reuse(void) {
     begin();
-    struct tw_node *volatile it = malloc(sizeof *it);
-    expect(tw_node_init(it, on_timeout, NULL) == 0);
-    arm_for_tick_30(it);
-    free(it);
-    memset(malloc(sizeof *it), 0x55, sizeof *it);
+    struct tw_node *volatile heap_node = malloc(sizeof *heap_node);
+    expect(tw_node_init(heap_node, on_timeout, NULL) == 0);
+    arm_for_tick_30(heap_node);
+    free(heap_node);
+    memset(malloc(sizeof *heap_node), 0x55, sizeof *heap_node);
     one_tick();
 }
 
 static void free_alone(void) {
     begin();
-    struct tw_node *volatile it = malloc(sizeof *it);
-    expect(tw_node_init(it, on_timeout, NULL) == 0);
-    arm_for_tick_30(it);
-    free(it);
+    struct tw_node *volatile heap_node = malloc(sizeof *heap_node);
+    expect(tw_node_init(heap_node, on_timeout, NULL) == 0);
+    arm_for_tick_30(heap_node);
+    free(heap_node);
     one_tick();
 }
 
@@ -258,21 +258,22 @@ static void free_and_make_another_node_there(void) {
 
 static void unmap(void) {
     begin();
-    struct tw_node *const it = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    expect(it != MAP_FAILED && tw_node_init(it, on_timeout, NULL) == 0);
-    arm_for_tick_30(it);
-    munmap(it, 4096);
+    struct tw_node *const page_node =
+        mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    expect(page_node != MAP_FAILED && tw_node_init(page_node, on_timeout, NULL) == 0);
+    arm_for_tick_30(page_node);
+    munmap(page_node, 4096);
     one_tick();
 }
 
 static void cancel_and_free(void) {
     begin();
-    struct tw_node *const it = malloc(sizeof *it);
-    expect(tw_node_init(it, on_timeout, NULL) == 0);
-    arm_for_tick_30(it);
+    struct tw_node *const heap_node = malloc(sizeof *heap_node);
+    expect(tw_node_init(heap_node, on_timeout, NULL) == 0);
+    arm_for_tick_30(heap_node);
     one_tick();
-    expect(tw_cancel(&wheel, it) == 1);
-    free(it);
+    expect(tw_cancel(&wheel, heap_node) == 1);
+    free(heap_node);
     all_ticks();
 }
 

@@ -55,7 +55,7 @@ static void free_many_in_turn(void) {
     }
 }
 
-static void free_twice_in_a_callback(UNUSED struct tw_node *it, UNUSED void *arg) {
+static void free_twice_in_a_callback(UNUSED struct tw_node *fired, UNUSED void *arg) {
     end();
     end(); /* the runtime still exists: it goes when the callback has returned */
 }
@@ -185,13 +185,13 @@ static void start_and_stop(void) {
 }
 
 static void assert_warned_once(void (*scene)(void)) {
-    const struct end it = end_of(scene);
+    const struct end ended = end_of(scene);
     const char *const first =
-        strstr(it.said, "warning: timers are armed on it and due, but it was never started");
-    assert_true(WIFEXITED(it.status) && WEXITSTATUS(it.status) == 0);
-    if (first == NULL || strstr(it.said, "it was made in make") == NULL ||
+        strstr(ended.said, "warning: timers are armed on it and due, but it was never started");
+    assert_true(WIFEXITED(ended.status) && WEXITSTATUS(ended.status) == 0);
+    if (first == NULL || strstr(ended.said, "it was made in make") == NULL ||
         strstr(first + 1, "warning") != NULL)
-        fail_msg("it said \"%s\"", it.said);
+        fail_msg("it said \"%s\"", ended.said);
 }
 
 TEST(checks_warn_once_of_a_runtime_that_is_never_started) {

@@ -33,7 +33,7 @@ enum traits {
     ENDS_EARLY = 2, /* in a child the call returns an error */
     IS_CUT = 4,     /* the timer that was firing at the fork is not dropped in the child */
     FREES = 8,      /* the call frees the runtime */
-    WALKS = 16      /* freeing the runtime ends the walk, but a drain still passes on its timers */
+    WALKS = 16      /* freeing the runtime ends the walk, but a cancel_all still passes on its timers */
 };
 
 struct scene {
@@ -52,7 +52,7 @@ static struct tw_timers *set, *other_set;
 static struct tw_keyed *table;
 static struct tw_workers *pool;
 static struct tw_node node, *bystanders;
-static struct tw_work job;
+static struct tw_work item;
 static void (*act)(void);
 static atomic_bool has_acted;
 static atomic_int calls[EACH + 1];
@@ -101,12 +101,12 @@ static void copy(void *to, void *from) {
     maybe_act(COPY);
 }
 
-static int each(const struct tw_entry *entry, UNUSED void *drain_arg) {
+static int each(const struct tw_entry *entry, UNUSED void *visit_arg) {
     maybe_act_with(EACH, entry->arg);
     return 0;
 }
 
-static int each_handle(const struct tw_entry *entry, UNUSED void *drain_arg) {
+static int each_handle(const struct tw_entry *entry, UNUSED void *visit_arg) {
     maybe_act_with(EACH, entry->arg);
     return 0;
 }
@@ -199,8 +199,8 @@ static int dispatch_node(void) {
 static int stop(void) { return tw_timer_cancel(set, start(&in_an_hour)); }
 static int stop_and_wait(void) { return tw_timer_cancel_wait(set, start(&in_an_hour)); }
 static int free_set(void) { return tw_timers_free(set); }
-static int drain(void) { return (int)tw_keyed_cancel_all(table, each, NULL); }
-static int drain_handles(void) { return (int)tw_timers_cancel_all(set, each_handle, NULL); }
+static int cancel_all_keys(void) { return (int)tw_keyed_cancel_all(table, each, NULL); }
+static int cancel_all_handles(void) { return (int)tw_timers_cancel_all(set, each_handle, NULL); }
 
 static int walk_handles(void) { return tw_timers_each(set, each_handle, NULL); }
 static int walk_keys(void) { return tw_keyed_each(table, each, NULL); }
@@ -213,9 +213,9 @@ static int walk_all_but_nodes(void) {
 
 static int dump(void) { return tw_runtime_dump(rt, 100, write_text, NULL); }
 
-static void each_node(UNUSED struct tw_node *cleared, UNUSED void *arg) { maybe_act(EACH); }
+static void each_node(UNUSED struct tw_node *cancelled, UNUSED void *arg) { maybe_act(EACH); }
 
-static int clear(void) {
+static int cancel_all(void) {
     static struct tw_node second;
     tw_node_init(&second, on_node, NULL);
     check(tw_runtime_after(rt, &node, 1000 * TW_SECOND) == 0);
@@ -290,7 +290,7 @@ static int handle_on_thread(void) {
 
 static int schedule_on_thread(void) { return start_or_set(false, &at_once, next, false); }
 
-static int job_on_worker(void) { return tw_runtime_after(rt, &job.node, 0); }
+static int work_item_on_worker(void) { return tw_runtime_after(rt, &item.node, 0); }
 
 static int ready;
 
@@ -310,15 +310,15 @@ static const struct scene here[] = {
     {"drop, tw_keyed_cancel", DROP, remove_key, NULL, PLAIN},
     {"drop, tw_keyed_cancel_wait", DROP, remove_and_wait, NULL, PLAIN},
     {"drop, tw_keyed_set that replaces", DROP, replace, NULL, PLAIN},
-    {"drop, tw_keyed_cancel_all", DROP, drain, NULL, ENDS_EARLY},
-    {"each, tw_keyed_cancel_all", EACH, drain, NULL, ENDS_EARLY},
-    {"drop, tw_timers_cancel_all", DROP, drain_handles, NULL, ENDS_EARLY},
-    {"each, tw_timers_cancel_all", EACH, drain_handles, NULL, ENDS_EARLY},
+    {"drop, tw_keyed_cancel_all", DROP, cancel_all_keys, NULL, ENDS_EARLY},
+    {"each, tw_keyed_cancel_all", EACH, cancel_all_keys, NULL, ENDS_EARLY},
+    {"drop, tw_timers_cancel_all", DROP, cancel_all_handles, NULL, ENDS_EARLY},
+    {"each, tw_timers_cancel_all", EACH, cancel_all_handles, NULL, ENDS_EARLY},
     {"each, tw_keyed_each", EACH, walk_keys, NULL, ENDS_EARLY | WALKS},
     {"each, tw_timers_each", EACH, walk_handles, NULL, ENDS_EARLY | WALKS},
     {"each, tw_runtime_each", EACH, walk_all, NULL, ENDS_EARLY | WALKS},
     {"each, tw_runtime_each without nodes", EACH, walk_all_but_nodes, NULL, ENDS_EARLY | WALKS},
-    {"each, tw_runtime_cancel_all", EACH, clear, NULL, ENDS_EARLY | WALKS},
+    {"each, tw_runtime_cancel_all", EACH, cancel_all, NULL, ENDS_EARLY | WALKS},
     {"the text of tw_runtime_dump", CALLBACK, dump, NULL, PLAIN},
     {"drop, tw_keyed_free", DROP, free_table, NULL, ENDS_EARLY},
     {"drop, tw_runtime_free", DROP, free_rt, NULL, FREES},
@@ -345,7 +345,7 @@ static const struct scene on_threads[] = {
 };
 
 static const struct scene on_workers[] = {
-    {"a job's callback", CALLBACK, job_on_worker, "sleep", PLAIN},
+    {"a work item's callback", CALLBACK, work_item_on_worker, "sleep", PLAIN},
     {"a handle's callback on a worker", CALLBACK, handle_on_thread, "sleep", PLAIN},
     {"a callback before next, on a worker", CALLBACK, schedule_on_thread, "sleep", PLAIN},
     {"next on a worker", NEXT, schedule_on_thread, "sleep", PLAIN},
@@ -385,7 +385,7 @@ static void begin(const struct scene *chosen, const char *driver, unsigned worke
     assert_ok(tw_timers_new(&other_set, rt, &options));
     tw_node_init(&node, on_node, NULL);
     if (workers != 0)
-        assert_ok(tw_work_init(&job, pool, on_node, NULL, 0));
+        assert_ok(tw_work_init(&item, pool, on_node, NULL, 0));
     add_bystanders();
     memset(calls, 0, sizeof calls);
     atomic_store(&has_acted, false);

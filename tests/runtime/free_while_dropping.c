@@ -76,7 +76,7 @@ static void remove_keys(void) {
     assert_int_equal(tw_keyed_cancel(tables[1], tw_key_number(1)), -ENOENT);
 }
 
-static void drain_tables(void) {
+static void cancel_all_keys(void) {
     assert_int_equal(tw_keyed_cancel_all(tables[0], NULL, NULL), 1);
     assert_int_equal(tw_keyed_cancel_all(tables[1], NULL, NULL), 0);
 }
@@ -118,9 +118,9 @@ static void drive(void) {
 
 static void free_once_more(void) { assert_int_equal(tw_runtime_free(rt), 0); }
 
-static void (*const acts[])(void) = {stop_timers, move_timers,    start_timers,   set_keys,
-                                     remove_keys, drain_tables,   arm_nodes,      make_more,
-                                     drive,       free_once_more, free_the_others};
+static void (*const acts[])(void) = {stop_timers, move_timers,     start_timers,   set_keys,
+                                     remove_keys, cancel_all_keys, arm_nodes,      make_more,
+                                     drive,       free_once_more,  free_the_others};
 
 /* --- the scene ----------------------------------------------------------------------------- */
 

@@ -41,7 +41,7 @@ static void cancel_both_neighbours(void) {
     cancel_the_one_before();
     cancel_the_one_behind();
 }
-static void clear(void) { tw_cancel_all(&wheel, NULL, NULL); }
+static void cancel_all(void) { tw_cancel_all(&wheel, NULL, NULL); }
 static void check(void) { expect(tw_check(&wheel, NULL, NULL) != 0); }
 
 static const struct scene {
@@ -59,8 +59,8 @@ static const struct scene {
     {"init, then arm for an earlier tick", INIT, SOON, false, arm_for_an_earlier_tick},
     {"init, then cancel the one before", INIT, SOON, true, cancel_the_one_before},
     {"init, then cancel the one behind", INIT, SOON, true, cancel_the_one_behind},
-    {"init, then clear", INIT, SOON, true, clear},
-    {"init, then clear it alone", INIT, SOON, false, clear},
+    {"init, then cancel all", INIT, SOON, true, cancel_all},
+    {"init, then cancel all with it alone", INIT, SOON, false, cancel_all},
     {"another, then cancel both neighbours", ANOTHER, SOON, true, cancel_both_neighbours},
     {"another, then cancel both neighbours and advance a level", ANOTHER, FAR_AWAY, true,
      cancel_both_neighbours},

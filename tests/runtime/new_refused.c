@@ -90,7 +90,7 @@ TEST(new_that_is_refused_for_its_options_asks_the_system_for_nothing) {
     };
     struct tw_runtime *rt = NULL;
     const struct holdings before = holdings_now();
-    inject(EVERY_CALL, EIO, 0, FOR_EVER);
+    inject(EVERY_CALL, EIO, 0, FOREVER);
     for (size_t i = 0; i < COUNT_OF(refused); ++i)
         assert_true(tw_runtime_new(&rt, &refused[i]) < 0);
     assert_int_equal(injected(), 0);

@@ -105,14 +105,14 @@ static void keep_to_grid(int64_t tick, const int64_t periods[3], enum tw_missed 
     struct tw_keyed *keyed = NULL;
     struct tw_workers *workers = NULL;
     tw_handle id;
-    struct tw_work job;
+    struct tw_work item;
     const struct tw_task task = {.fn = on_event, .arg = &grid};
     const struct tw_key key = tw_key_number(1);
     run_on(tick, TW_CLOCK_WALL);
     assert_ok(tw_timers_new(&handles, rt, NULL));
     assert_ok(tw_keyed_new(&keyed, rt, NULL));
     assert_ok(tw_workers_new(&workers, rt, NULL));
-    assert_ok(tw_work_init(&job, workers, on_node, &grid, 0));
+    assert_ok(tw_work_init(&item, workers, on_node, &grid, 0));
 
     grid = new_grid(tick, periods[0], missed);
     struct tw_when when = when_of(&grid);
@@ -128,9 +128,9 @@ static void keep_to_grid(int64_t tick, const int64_t periods[3], enum tw_missed 
 
     grid = new_grid(tick, periods[2], missed);
     when = when_of(&grid);
-    assert_int_equal(tw_runtime_arm(rt, &job.node, &when), 0);
+    assert_int_equal(tw_runtime_arm(rt, &item.node, &when), 0);
     drive(&grid);
-    assert_int_equal(tw_runtime_cancel_wait(rt, &job.node), 1);
+    assert_int_equal(tw_runtime_cancel_wait(rt, &item.node), 1);
     tw_runtime_free(rt);
 }
 

@@ -77,25 +77,25 @@ TEST(p6_cancel_wait_waits_for_a_periodic) { waits_for_the_callback(tw_runtime_ca
 TEST(p6_retire_waits_for_a_one_shot) { waits_for_the_callback(tw_runtime_retire, 0); }
 TEST(p6_retire_waits_for_a_periodic) { waits_for_the_callback(tw_runtime_retire, TW_MILLISECOND); }
 
-/* --- nodes that are being cleared ------------------------------------------------ */
+/* --- nodes that a cancel_all hands out ------------------------------------------- */
 
-static void *clear_into_gate(UNUSED void *arg) {
+static void *cancel_all_into_gate(UNUSED void *arg) {
     return tw_runtime_cancel_all(rt, wait_in_gate, &gate) == 0 ? NULL : &gate;
 }
 
-TEST(p6_cancel_wait_and_retire_wait_for_the_each_of_a_clear_that_has_the_node) {
+TEST(p6_cancel_wait_and_retire_wait_for_the_each_of_a_cancel_all_that_has_the_node) {
     end_function *const ends[] = {tw_runtime_cancel_wait, tw_runtime_retire};
     for (unsigned e = 0; e < COUNT_OF(ends); ++e) {
-        pthread_t clearer;
+        pthread_t canceller;
         void *failure;
         shut(&gate);
         rt = virtual_runtime();
         tw_node_init(&blocker, wait_in_gate, &gate);
         assert_int_equal(tw_runtime_after(rt, &blocker, TW_SECOND), 0);
-        assert_int_equal(pthread_create(&clearer, NULL, clear_into_gate, NULL), 0);
+        assert_int_equal(pthread_create(&canceller, NULL, cancel_all_into_gate, NULL), 0);
         wait_for(gate.inside == 1);
         assert_int_equal(wait_for_callback_in_gate(ends[e]), 0);
-        pthread_join(clearer, &failure);
+        pthread_join(canceller, &failure);
         assert_null(failure);
         tw_runtime_free(rt);
     }

@@ -109,18 +109,18 @@ TEST(kafka_schedule_func_follows_a_list_of_intervals_until_its_end_or_a_stop) {
     }
 }
 
-/* go-zero's TimingWheel: a program moves a timer by its key, and a drain calls a function for each remaining
- * timer. */
-static int drain_one(const struct tw_entry *entry, void *drained) {
+/* go-zero's TimingWheel: a program moves a timer by its key, and its drain calls a function for each
+ * remaining timer. */
+static int cancel_one(const struct tw_entry *entry, void *cancelled) {
     assert_int_equal(((struct noted *)entry->arg)->fires, 0);
-    *(uint64_t *)drained += entry->key->number;
+    *(uint64_t *)cancelled += entry->key->number;
     return 0;
 }
 
-TEST(go_zero_keys_are_moved_and_drained) {
+TEST(go_zero_keys_are_moved_and_cancelled) {
     struct tw_keyed *wheel;
     static struct noted moved, left[10];
-    uint64_t drained = 0;
+    uint64_t cancelled = 0;
     assert_ok(tw_keyed_new(&wheel, rt, NULL));
     assert_ok(tw_keyed_after(wheel, tw_key_number(1000), 5 * TW_SECOND, note_event, &moved));
     for (unsigned i = 0; i < COUNT_OF(left); ++i)
@@ -130,8 +130,8 @@ TEST(go_zero_keys_are_moved_and_drained) {
     let_pass(TW_SECOND);
     assert_int_equal(moved.fires, 1);
     assert_int_equal(tw_keyed_move(wheel, tw_key_number(1000), TW_SECOND), -ENOENT);
-    assert_int_equal(tw_keyed_cancel_all(wheel, drain_one, &drained), COUNT_OF(left));
-    assert_int_equal(drained, 45);
+    assert_int_equal(tw_keyed_cancel_all(wheel, cancel_one, &cancelled), COUNT_OF(left));
+    assert_int_equal(cancelled, 45);
     let_pass(2 * YEAR);
     assert_int_equal(left[0].fires, 0);
 }

@@ -60,9 +60,9 @@ static inline bool others_sleep_at_a_look(uint64_t *seen) {
     *seen = 0;
     if (threads == NULL)
         abort();
-    for (const struct dirent *it; all_sleep && (it = readdir(threads)) != NULL;) {
+    for (const struct dirent *entry; all_sleep && (entry = readdir(threads)) != NULL;) {
         struct thread_look look;
-        const long thread = strtol(it->d_name, NULL, 10);
+        const long thread = strtol(entry->d_name, NULL, 10);
         if (thread == 0 || thread == self)
             continue;
         all_sleep = look_at_thread(thread, &look) && look.state == 'S';

@@ -39,7 +39,7 @@ enum call {
 #define ONLY(call) (1u << (call))
 #define EVERY_CALL ((1u << CALLS) - 1)
 #define USUAL_ERROR 0 /* the usual error of each call */
-#define FOR_EVER INT32_MAX
+#define FOREVER INT32_MAX
 
 /* From now on, the first `spared` calls of the set work, and the next `times` fail with `error`. Replaces the
  * previous request. */

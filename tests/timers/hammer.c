@@ -1,8 +1,8 @@
-/* Threads start, cancel, move, postpone, start again, walk, drain and wait for timers of one set or table,
- * also each other's timers and timers that are gone, while another thread or workers fire them. At the end
- * everything must add up: each timer had all its fires or a call prevented one, a one-shot timer never both,
- * and each argument was dropped once. The set has few cells, and the table few keys, so that the library
- * reuses them all the time. Also meant for sanitizers. */
+/* Threads start, cancel, move, postpone, start again, walk, cancel all and wait for timers of one set or
+ * table, also each other's timers and timers that are gone, while another thread or workers fire them. At the
+ * end everything must add up: each timer had all its fires or a call prevented one, a one-shot timer never
+ * both, and each argument was dropped once. The set has few cells, and the table few keys, so that the
+ * library reuses them all the time. Also meant for sanitizers. */
 #include "timers_test.h"
 
 #include <pthread.h>
@@ -90,18 +90,18 @@ static int visit_key(const struct tw_entry *entry, void *seed) {
     return 0;
 }
 
-static void note_drained(struct life *life) {
+static void note_cancelled(struct life *life) {
     expect(&misused, life->memory[0] == 1 && atomic_load(&life->drops) == 0);
     atomic_fetch_add(&life->prevented, 1);
 }
 
-static int drained_handle(const struct tw_entry *entry, UNUSED void *drain_arg) {
-    note_drained(entry->arg);
+static int cancelled_handle(const struct tw_entry *entry, UNUSED void *visit_arg) {
+    note_cancelled(entry->arg);
     return 0;
 }
-static int drained_key(const struct tw_entry *entry, UNUSED void *drain_arg) {
+static int cancelled_key(const struct tw_entry *entry, UNUSED void *visit_arg) {
     expect(&misused, entry->key->number == ((struct life *)entry->arg)->place);
-    note_drained(entry->arg);
+    note_cancelled(entry->arg);
     return 0;
 }
 
@@ -110,9 +110,9 @@ static void walk(uint64_t *seed) {
                                           : tw_timers_each(set, visit_handle, seed)) >= 0);
 }
 
-static void drain_all(void) {
-    expect(&wrong_answers, (table != NULL ? tw_keyed_cancel_all(table, drained_key, NULL)
-                                          : tw_timers_cancel_all(set, drained_handle, NULL)) >= 0);
+static void cancel_all(void) {
+    expect(&wrong_answers, (table != NULL ? tw_keyed_cancel_all(table, cancelled_key, NULL)
+                                          : tw_timers_cancel_all(set, cancelled_handle, NULL)) >= 0);
 }
 
 static size_t count_left(void) { return table != NULL ? tw_keyed_count(table) : tw_timers_count(set); }
@@ -196,7 +196,7 @@ static void *hammer(void *arg) {
         } else if (random_below(&seed, 100) == 0) {
             walk(&seed);
         } else if (random_below(&seed, 1000) == 0) {
-            drain_all();
+            cancel_all();
         } else {
             IGNORE(table != NULL ? tw_keyed_get(table, key_of(life), NULL)
                                  : (int)timer_remaining(set, life->id));

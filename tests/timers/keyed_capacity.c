@@ -75,13 +75,13 @@ struct replacer {
  * done, so that no thread is alone. */
 static void *replace_on_and_on(void *arg) {
     static char contents[4096];
-    struct replacer *it = arg;
+    struct replacer *replacer = arg;
     const struct tw_task task = {.fn = count_fire, .arg = contents, .arg_size = sizeof contents};
     const struct tw_when when = in_ms(10);
-    for (unsigned i = 0; *it->busy != 0; ++i) {
-        it->refused += tw_keyed_set(full.keyed, tw_key_number(it->key), &when, &task) != 0;
+    for (unsigned i = 0; *replacer->busy != 0; ++i) {
+        replacer->refused += tw_keyed_set(full.keyed, tw_key_number(replacer->key), &when, &task) != 0;
         if (i == REPLACEMENTS)
-            atomic_fetch_sub(it->busy, 1);
+            atomic_fetch_sub(replacer->busy, 1);
     }
     return NULL;
 }

@@ -1,6 +1,6 @@
 /* tw_keyed_cancel_all: calls that `each` makes, and other threads meanwhile. tw_keyed_each: the timers and
- * keys that it visits, and calls that the visitor makes. Drains and walks in and outside callbacks:
- * fuzz/play.c. */
+ * keys that it visits, and calls that the visitor makes. Calls of cancel_all and walks in and outside
+ * callbacks: fuzz/play.c. */
 #include "keyed_test.h"
 #include "support/counted_walk.h"
 
@@ -10,14 +10,14 @@
 
 /* The calls of `each`, by the number of the key. */
 enum { KEYS = 300 };
-static struct drained {
+static struct cancelled {
     struct bench bench;
     unsigned calls[KEYS];
     struct probe probes[KEYS];
 } now;
 
-static int note(const struct tw_entry *entry, void *drain_arg) {
-    assert_ptr_equal(drain_arg, &now);
+static int note(const struct tw_entry *entry, void *visit_arg) {
+    assert_ptr_equal(visit_arg, &now);
     assert_true(entry->key->is_number && entry->key->number < KEYS);
     assert_ptr_equal(entry->arg, &now.probes[entry->key->number]);
     assert_int_equal(now.probes[entry->key->number].drops, 0);
@@ -26,7 +26,7 @@ static int note(const struct tw_entry *entry, void *drain_arg) {
 }
 
 static int make(UNUSED void **state) {
-    now = (struct drained){.bench = plain_bench()};
+    now = (struct cancelled){.bench = plain_bench()};
     return 0;
 }
 
@@ -47,7 +47,7 @@ static void set_all(void) {
     }
 }
 
-static void assert_all_drained_once(void) {
+static void assert_all_cancelled_once(void) {
     for (unsigned i = 0; i < KEYS; ++i) {
         assert_int_equal(now.calls[i], 1);
         assert_probe(now.probes[i], 0, 1);
@@ -58,7 +58,7 @@ static void assert_all_drained_once(void) {
 
 FIXTURE(make, end);
 
-TEST(a_table_is_drained_more_often_than_drain_marks_have_values_and_can_be_used_again) {
+TEST(cancel_all_more_often_than_its_marks_have_values_leaves_a_table_usable) {
     for (unsigned i = 0; i < 1000; ++i) {
         const unsigned used = i % 3 != 0;
         struct probe probe = {0, 0};
@@ -77,8 +77,8 @@ TEST(a_table_is_drained_more_often_than_drain_marks_have_values_and_can_be_used_
 /* --- from inside -------------------------------------------------------------------------- */
 
 static struct probe set_meanwhile;
-static int set_as_well(const struct tw_entry *entry, void *drain_arg) {
-    note(entry, drain_arg);
+static int set_as_well(const struct tw_entry *entry, void *visit_arg) {
+    note(entry, visit_arg);
     assert_int_equal(set_in_ms(now.bench.keyed, *entry->key, 5, &set_meanwhile), 0);
     assert_int_equal(set_in_ms(now.bench.keyed, tw_key_number(KEYS + entry->key->number), 5, &set_meanwhile),
                      0);
@@ -97,8 +97,8 @@ TEST(what_each_sets_stays_and_fires) {
     assert_probe(set_meanwhile, 2 * KEYS, 2 * KEYS);
 }
 
-static int let_time_pass(const struct tw_entry *entry, void *drain_arg) {
-    note(entry, drain_arg);
+static int let_time_pass(const struct tw_entry *entry, void *visit_arg) {
+    note(entry, visit_arg);
     pass_ms(now.bench, 10);
     return 0;
 }
@@ -106,12 +106,12 @@ static int let_time_pass(const struct tw_entry *entry, void *drain_arg) {
 TEST(what_is_due_while_each_runs_does_not_fire_and_is_visited_too) {
     set_all();
     assert_int_equal(tw_keyed_cancel_all(now.bench.keyed, let_time_pass, &now), KEYS);
-    assert_all_drained_once();
+    assert_all_cancelled_once();
 }
 
 static int removed[3];
-static int use_own_key(const struct tw_entry *entry, void *drain_arg) {
-    note(entry, drain_arg);
+static int use_own_key(const struct tw_entry *entry, void *visit_arg) {
+    note(entry, visit_arg);
     ++removed[0];
     removed[1] += tw_keyed_cancel(now.bench.keyed, *entry->key) == -ENOENT;
     removed[2] += tw_keyed_free(now.bench.keyed) == -EBUSY;
@@ -124,61 +124,61 @@ TEST(inside_each_the_key_is_free_and_the_table_is_not_freed) {
     assert_int_equal(tw_keyed_cancel_all(now.bench.keyed, use_own_key, &now), KEYS);
     for (unsigned i = 0; i < COUNT_OF(removed); ++i)
         assert_int_equal(removed[i], KEYS);
-    assert_all_drained_once();
+    assert_all_cancelled_once();
 }
 
 static int64_t nested;
-static int drain_the_rest(const struct tw_entry *entry, void *drain_arg) {
-    note(entry, drain_arg);
+static int cancel_the_rest(const struct tw_entry *entry, void *visit_arg) {
+    note(entry, visit_arg);
     const int64_t further = tw_keyed_cancel_all(now.bench.keyed, note, &now);
     assert_true(further >= 0);
     nested += further;
     return 0;
 }
 
-TEST(inside_each_a_drain_does_the_rest) {
+TEST(inside_each_a_cancel_all_does_the_rest) {
     nested = 0;
     set_all();
-    assert_int_equal(tw_keyed_cancel_all(now.bench.keyed, drain_the_rest, &now), 1);
+    assert_int_equal(tw_keyed_cancel_all(now.bench.keyed, cancel_the_rest, &now), 1);
     assert_int_equal(nested, KEYS - 1);
-    assert_all_drained_once();
+    assert_all_cancelled_once();
 }
 
 static unsigned depth, refusals;
-static int drain_deeper(const struct tw_entry *entry, void *drain_arg) {
-    note(entry, drain_arg);
+static int cancel_all_deeper(const struct tw_entry *entry, void *visit_arg) {
+    note(entry, visit_arg);
     ++depth;
-    refusals += tw_keyed_cancel_all(now.bench.keyed, drain_deeper, &now) == -EBUSY;
+    refusals += tw_keyed_cancel_all(now.bench.keyed, cancel_all_deeper, &now) == -EBUSY;
     return 0;
 }
 
-TEST(the_65th_drain_at_a_time_is_refused_and_the_others_do_it_all) {
+TEST(the_65th_cancel_all_at_a_time_is_refused_and_the_others_do_it_all) {
     depth = refusals = 0;
     set_all();
-    assert_true(tw_keyed_cancel_all(now.bench.keyed, drain_deeper, &now) > 0);
+    assert_true(tw_keyed_cancel_all(now.bench.keyed, cancel_all_deeper, &now) > 0);
     assert_true(depth == KEYS && refusals > 0);
-    assert_all_drained_once();
+    assert_all_cancelled_once();
     pass_ms(now.bench, 1000);
-    assert_all_drained_once();
+    assert_all_cancelled_once();
 }
 
-/* Drains an empty table repeatedly, then sets a timer that must stay. */
-static int drain_often_and_set(const struct tw_entry *entry, void *drain_arg) {
+/* Calls tw_keyed_cancel_all on an empty table repeatedly, then sets a timer that must stay. */
+static int cancel_all_often_and_set(const struct tw_entry *entry, void *visit_arg) {
     if (entry->key->number != 0)
         return 0;
     note(entry, &now);
-    for (unsigned i = 0; i < *(unsigned *)drain_arg; ++i)
+    for (unsigned i = 0; i < *(unsigned *)visit_arg; ++i)
         refusals += tw_keyed_cancel_all(now.bench.keyed, NULL, NULL) == -EBUSY;
     assert_int_equal(set_in_ms(now.bench.keyed, tw_key_number(1), 5, &now.probes[1]), 0);
     return 0;
 }
 
-TEST(what_is_set_in_a_drain_stays_however_many_drains_have_followed) {
+TEST(what_is_set_in_a_cancel_all_stays_however_many_have_followed) {
     for (unsigned count = 60; count < 140; ++count) {
         refusals = 0;
         now.probes[0] = now.probes[1] = (struct probe){0};
         assert_int_equal(set_in_ms(now.bench.keyed, tw_key_number(0), 5, &now.probes[0]), 0);
-        assert_int_equal(tw_keyed_cancel_all(now.bench.keyed, drain_often_and_set, &count), 1);
+        assert_int_equal(tw_keyed_cancel_all(now.bench.keyed, cancel_all_often_and_set, &count), 1);
         assert_int_equal(refusals, count < 64 ? 0 : count - 63);
         pass_ms(now.bench, 5);
         assert_probe(now.probes[0], 0, 1);
@@ -316,14 +316,14 @@ static void *let_leave_soon(void *arg) {
 }
 
 static unsigned visits;
-static int count_visit(UNUSED const struct tw_entry *entry, UNUSED void *drain_arg) {
+static int count_visit(UNUSED const struct tw_entry *entry, UNUSED void *visit_arg) {
     ++visits;
     return 0;
 }
 
-/* For a one-shot timer, whose last fire has begun, the drain only waits for the callback. For a periodic
- * timer, the drain also calls `each`. */
-static void drains_while_a_callback_runs(bool on_worker, bool is_periodic) {
+/* For a one-shot timer, whose last fire has begun, tw_keyed_cancel_all only waits for the callback. For a
+ * periodic timer, the function also calls `each`. */
+static void cancel_all_while_a_callback_runs(bool on_worker, bool is_periodic) {
     struct tw_runtime *rt = started_runtime((struct tw_runtime_options){.driver = "sleep"});
     struct tw_set_options options = {.capacity = 0};
     struct guest guest = {.drops = 0};
@@ -349,26 +349,27 @@ static void drains_while_a_callback_runs(bool on_worker, bool is_periodic) {
 
 FIXTURE(NULL, NULL);
 
-TEST(drain_waits_for_a_callback_that_runs) {
+TEST(cancel_all_waits_for_a_callback_that_runs) {
     for (int i = 0; i < 4; ++i)
-        drains_while_a_callback_runs(i % 2 != 0, i / 2 != 0);
+        cancel_all_while_a_callback_runs(i % 2 != 0, i / 2 != 0);
 }
 
-struct drained_on_worker {
+struct cancelled_on_worker {
     struct tw_workers *workers;
     struct guest *guest;
 };
 
-/* Returns when the drain has cancelled the waiting fires. */
-static void *let_leave_once_drained(void *arg) {
-    const struct drained_on_worker *it = arg;
+/* Returns when tw_keyed_cancel_all has cancelled the waiting fires. */
+static void *let_leave_once_cancelled(void *arg) {
+    const struct cancelled_on_worker *cancelled = arg;
     struct tw_worker_stats stats;
-    wait_for(tw_workers_stats(it->workers, &stats) == 0 && stats.waiting == 0);
-    return let_leave_soon(it->guest);
+    wait_for(tw_workers_stats(cancelled->workers, &stats) == 0 && stats.waiting == 0);
+    return let_leave_soon(cancelled->guest);
 }
 
-/* The last of three fires waits behind the first. The drain prevents that fire, so it calls `each`. */
-TEST(drain_tells_of_a_last_fire_that_waits_for_a_worker) {
+/* The last of three fires waits behind the first. tw_keyed_cancel_all prevents that fire, so it calls `each`.
+ */
+TEST(cancel_all_visits_a_timer_whose_last_fire_waits_for_a_worker) {
     struct bench bench = {virtual_runtime(), NULL};
     struct tw_set_options options = {.capacity = 0};
     struct guest guest = {.drops = 0};
@@ -384,8 +385,8 @@ TEST(drain_tells_of_a_last_fire_that_waits_for_a_worker) {
     wait_for(guest.gate.inside == 1);
     assert_int_equal(tw_workers_stats(options.workers, &stats), 0);
     assert_int_equal(stats.waiting, 2);
-    struct drained_on_worker it = {options.workers, &guest};
-    assert_int_equal(pthread_create(&helper, NULL, let_leave_once_drained, &it), 0);
+    struct cancelled_on_worker cancelled = {options.workers, &guest};
+    assert_int_equal(pthread_create(&helper, NULL, let_leave_once_cancelled, &cancelled), 0);
     visits = 0;
     assert_int_equal(tw_keyed_cancel_all(bench.keyed, count_visit, NULL), 1);
     assert_int_equal(visits, 1);
@@ -395,25 +396,25 @@ TEST(drain_tells_of_a_last_fire_that_waits_for_a_worker) {
     assert_int_equal(tw_runtime_free(bench.rt), 0);
 }
 
-/* Two threads drain while the runtime's thread fires. Each timer fires, or one of the two threads gets it.
- * After both drains nothing fires. */
+/* Two threads call tw_keyed_cancel_all while the runtime's thread fires. Each timer fires, or one of the two
+ * threads gets it. After both calls nothing fires. */
 static struct tw_keyed *shared;
 static struct probe shared_probes[KEYS];
 static atomic_uint shared_visits;
 static pthread_barrier_t both;
 
-static int count_shared(UNUSED const struct tw_entry *entry, UNUSED void *drain_arg) {
+static int count_shared(UNUSED const struct tw_entry *entry, UNUSED void *visit_arg) {
     atomic_fetch_add(&shared_visits, 1);
     return 0;
 }
 
-static void *drain_shared(void *arg) {
+static void *cancel_all_shared(void *arg) {
     pthread_barrier_wait(&both);
     *(int64_t *)arg = tw_keyed_cancel_all(shared, count_shared, NULL);
     return NULL;
 }
 
-static void drain_twice_at_once(void) {
+static void cancel_all_twice_at_once(void) {
     pthread_t thread;
     int64_t mine, others;
     memset(shared_probes, 0, sizeof shared_probes);
@@ -423,8 +424,8 @@ static void drain_twice_at_once(void) {
         const struct tw_task task = counting(&shared_probes[i]);
         assert_int_equal(tw_keyed_set(shared, tw_key_number(i), &when, &task), 0);
     }
-    assert_int_equal(pthread_create(&thread, NULL, drain_shared, &others), 0);
-    drain_shared(&mine);
+    assert_int_equal(pthread_create(&thread, NULL, cancel_all_shared, &others), 0);
+    cancel_all_shared(&mine);
     pthread_join(thread, NULL);
     unsigned fires = 0;
     for (unsigned i = 0; i < KEYS; ++i) {
@@ -436,13 +437,13 @@ static void drain_twice_at_once(void) {
     assert_int_equal(tw_keyed_count(shared), 0);
 }
 
-TEST(two_threads_that_drain_share_the_timers) {
+TEST(two_threads_that_cancel_all_share_the_timers) {
     struct tw_runtime *rt =
         started_runtime((struct tw_runtime_options){.driver = "epoll", .tick_ns = 10 * TW_MICROSECOND});
     assert_int_equal(tw_keyed_new(&shared, rt, NULL), 0);
     pthread_barrier_init(&both, NULL, 2);
     for (int i = 0; i < 200; ++i)
-        drain_twice_at_once();
+        cancel_all_twice_at_once();
     pthread_barrier_destroy(&both);
     assert_int_equal(tw_keyed_free(shared), 0);
     assert_int_equal(tw_runtime_free(rt), 0);

@@ -93,90 +93,90 @@ struct threads {
 /* When this returns, the callback of a timer under KEY is running. */
 static struct threads threads_with_guest(bool on_worker, struct tw_when when) {
     static struct guest guest;
-    struct threads it = {.rt = started_runtime((struct tw_runtime_options){.driver = "epoll"})};
+    struct threads threads = {.rt = started_runtime((struct tw_runtime_options){.driver = "epoll"})};
     if (on_worker)
-        assert_int_equal(tw_workers_new(&it.workers, it.rt, NULL), 0);
-    const struct tw_set_options options = {.workers = it.workers};
+        assert_int_equal(tw_workers_new(&threads.workers, threads.rt, NULL), 0);
+    const struct tw_set_options options = {.workers = threads.workers};
     const struct tw_task task = staying(&guest);
     guest = (struct guest){.drops = 0};
-    it.guest = &guest;
-    assert_int_equal(tw_keyed_new(&it.keyed, it.rt, &options), 0);
-    assert_int_equal(tw_keyed_set(it.keyed, KEY, &when, &task), 0);
+    threads.guest = &guest;
+    assert_int_equal(tw_keyed_new(&threads.keyed, threads.rt, &options), 0);
+    assert_int_equal(tw_keyed_set(threads.keyed, KEY, &when, &task), 0);
     wait_for(guest.gate.inside == 1);
-    return it;
+    return threads;
 }
 
-static struct guest *guest_of(struct threads *it) {
+static struct guest *guest_of(struct threads *threads) {
     struct tw_entry timer;
-    assert_int_equal(tw_keyed_get(it->keyed, KEY, &timer), 0);
-    assert_ptr_equal(timer.arg, it->guest);
-    return it->guest;
+    assert_int_equal(tw_keyed_get(threads->keyed, KEY, &timer), 0);
+    assert_ptr_equal(timer.arg, threads->guest);
+    return threads->guest;
 }
 
-static void end_threads(struct threads *it) {
-    assert_int_equal(tw_keyed_free(it->keyed), 0);
-    assert_int_equal(tw_workers_free(it->workers), 0);
-    assert_int_equal(tw_runtime_free(it->rt), 0);
+static void end_threads(struct threads *threads) {
+    assert_int_equal(tw_keyed_free(threads->keyed), 0);
+    assert_int_equal(tw_workers_free(threads->workers), 0);
+    assert_int_equal(tw_runtime_free(threads->rt), 0);
 }
 
 FIXTURE(NULL, NULL);
 
 TEST(cancel_and_replace_wait_for_no_callback) {
     for (int i = 0; i < 4; ++i) {
-        struct threads it = threads_with_guest(i % 2 != 0, in_ms(0));
-        struct guest *guest = guest_of(&it);
+        struct threads threads = threads_with_guest(i % 2 != 0, in_ms(0));
+        struct guest *guest = guest_of(&threads);
         struct probe probe = {0, 0};
-        assert_int_equal(tw_keyed_move(it.keyed, KEY, 1), -EBUSY);
+        assert_int_equal(tw_keyed_move(threads.keyed, KEY, 1), -EBUSY);
         if (i < 2)
-            assert_int_equal(tw_keyed_cancel(it.keyed, KEY), 0);
+            assert_int_equal(tw_keyed_cancel(threads.keyed, KEY), 0);
         else
-            assert_int_equal(set_in_ms(it.keyed, KEY, 1000000, &probe), 0);
+            assert_int_equal(set_in_ms(threads.keyed, KEY, 1000000, &probe), 0);
         assert_int_equal(guest->gate.passed, 0);
-        assert_int_equal(tw_keyed_get(it.keyed, KEY, NULL), i < 2 ? -ENOENT : 0);
+        assert_int_equal(tw_keyed_get(threads.keyed, KEY, NULL), i < 2 ? -ENOENT : 0);
         atomic_store(&guest->gate.open, true);
         wait_for(guest->drops == 1);
         assert_int_equal(guest->drops_before_it_left, 0);
-        end_threads(&it);
+        end_threads(&threads);
     }
 }
 
 TEST(a_replaced_timers_callback_on_a_worker_goes_on_beside_the_new_ones) {
-    struct threads it = threads_with_guest(true, in_ms(0));
-    struct guest *guest = guest_of(&it);
+    struct threads threads = threads_with_guest(true, in_ms(0));
+    struct guest *guest = guest_of(&threads);
     struct probe probe = {0, 0};
-    assert_int_equal(set_in_ms(it.keyed, KEY, 0, &probe), 0);
+    assert_int_equal(set_in_ms(threads.keyed, KEY, 0, &probe), 0);
     wait_for(probe.drops == 1);
     assert_probe(probe, 1, 1);
     assert_int_equal(guest->gate.passed, 0);
     atomic_store(&guest->gate.open, true);
-    end_threads(&it);
+    end_threads(&threads);
     assert_int_equal(guest->drops, 1);
 }
 
 /* Lets the callback return when the timer's key is free, because a call is cancelling the timer, but so late
  * that a call that did not wait would have returned. */
 static void *let_the_removed_leave(void *arg) {
-    struct threads *it = arg;
-    wait_for(tw_keyed_get(it->keyed, KEY, NULL) == -ENOENT);
+    struct threads *threads = arg;
+    wait_for(tw_keyed_get(threads->keyed, KEY, NULL) == -ENOENT);
     for (int i = 0; i < 20; ++i)
         doze();
-    atomic_store(&it->guest->gate.open, true);
+    atomic_store(&threads->guest->gate.open, true);
     return NULL;
 }
 
 TEST(cancel_wait_returns_when_the_callback_has_and_its_argument_is_dropped) {
     for (int i = 0; i < 4; ++i) {
         const bool is_periodic = i / 2 == 1;
-        struct threads it = threads_with_guest(i % 2 != 0, is_periodic ? every_ms(1) : in_ms(0));
-        struct guest *guest = guest_of(&it);
+        struct threads threads = threads_with_guest(i % 2 != 0, is_periodic ? every_ms(1) : in_ms(0));
+        struct guest *guest = guest_of(&threads);
         pthread_t helper;
-        assert_int_equal(pthread_create(&helper, NULL, let_the_removed_leave, &it), 0);
-        assert_int_equal(tw_keyed_cancel_wait(it.keyed, KEY), is_periodic);
+        assert_int_equal(pthread_create(&helper, NULL, let_the_removed_leave, &threads), 0);
+        assert_int_equal(tw_keyed_cancel_wait(threads.keyed, KEY), is_periodic);
         assert_true(guest->gate.passed > 0);
         assert_int_equal(guest->drops, 1);
         assert_int_equal(guest->drops_before_it_left, 0);
         pthread_join(helper, NULL);
-        end_threads(&it);
+        end_threads(&threads);
     }
 }
 

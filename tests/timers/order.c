@@ -127,17 +127,17 @@ static void stop_neighbour(UNUSED struct tw_node *node, UNUSED void *arg) {
 }
 
 TEST(p4_a_moved_timer_fires_though_a_node_of_its_tick_stops_the_only_other_one) {
-    struct probe it = {0};
+    struct probe probe = {0};
     struct tw_node node;
     rt = virtual_runtime();
     sets[0] = new_set(rt, (struct tw_set_options){0});
     assert_ok(tw_node_init(&node, stop_neighbour, NULL));
-    start_after(sets[0], &it, 5 * MS);
-    assert_int_equal(tw_timer_move(sets[0], it.id, 10 * MS), 0);
+    start_after(sets[0], &probe, 5 * MS);
+    assert_int_equal(tw_timer_move(sets[0], probe.id, 10 * MS), 0);
     assert_ok(tw_runtime_after(rt, &node, 10 * MS));
     assert_int_equal(tw_timer_after(sets[0], &neighbour_of_node, 10 * MS, note_place, NULL), 0);
     assert_ok(tw_runtime_advance(rt, 10 * MS));
-    assert_int_equal(it.fires, 1);
+    assert_int_equal(probe.fires, 1);
     tw_runtime_free(rt);
 }
 

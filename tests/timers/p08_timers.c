@@ -59,14 +59,14 @@ int __wrap_munmap(void *at, size_t size) {
 
 static struct tw_runtime *rt;
 static struct tw_timers *set;
-static struct probe its[TIMERS];
+static struct probe probes[TIMERS];
 
 static int make(UNUSED void **state) {
     rt = virtual_runtime();
     set = new_set(rt, (struct tw_set_options){0});
-    memset(its, 0, sizeof its);
+    memset(probes, 0, sizeof probes);
     for (unsigned i = 0; i < TIMERS; ++i)
-        assert_int_equal(tw_timer_after(set, &its[i].id, 300 * MS, note_fire, &its[i]), 0);
+        assert_int_equal(tw_timer_after(set, &probes[i].id, 300 * MS, note_fire, &probes[i]), 0);
     locks = 0;
     return 0;
 }
@@ -91,7 +91,7 @@ FIXTURE(make, end);
 TEST(p8_an_advance_releases_the_lock_while_it_moves_timers) {
     assert_ok(tw_runtime_leap(rt, 290 * MS));
     assert_in_range(locks, TIMERS / STEPS, TIMERS);
-    assert_int_equal(its[0].fires, 0);
+    assert_int_equal(probes[0].fires, 0);
 }
 
 /* The wheel moves each timer twice before the first one fires. */
@@ -99,19 +99,19 @@ TEST(p8_an_advance_releases_the_lock_while_it_sorts_timers) {
     locks_at_first_fire = 0;
     assert_ok(tw_runtime_advance(rt, 280 * MS));
     for (unsigned i = 0; i < TIMERS; ++i) {
-        its[i].inside = note_locks;
-        assert_int_equal(tw_timer_move(set, its[i].id, 30 * MS), 0);
+        probes[i].inside = note_locks;
+        assert_int_equal(tw_timer_move(set, probes[i].id, 30 * MS), 0);
     }
     locks = 0;
     assert_ok(tw_runtime_advance(rt, 30 * MS));
     assert_in_range(locks_at_first_fire, 2 * TIMERS / STEPS, TIMERS);
 }
 
-/* A walk and a drain release the lock twice for each timer, for the visit and before the next timer, and once
- * for each cancelled timer. */
-TEST(p8_a_walk_and_a_drain_release_the_lock_after_each_timer) {
+/* A walk and a cancel_all release the lock twice for each timer, for the visit and before the next timer, and
+ * once for each cancelled timer. */
+TEST(p8_a_walk_and_a_cancel_all_release_the_lock_after_each_timer) {
     for (unsigned i = 0; i < TIMERS / 2; ++i)
-        assert_int_equal(tw_timer_cancel(set, its[i].id), 1);
+        assert_int_equal(tw_timer_cancel(set, probes[i].id), 1);
     locks = 0;
     struct counted_walk walk = {.visitor = no_visit};
     assert_int_equal(counted(tw_timers_each(set, count_and_visit, &walk), &walk), TIMERS / 2);
@@ -124,10 +124,10 @@ TEST(p8_a_walk_and_a_drain_release_the_lock_after_each_timer) {
 TEST(p8_a_walk_over_all_timers_releases_the_lock_between_cells_that_are_free) {
     tw_handle found = TW_NO_HANDLE;
     for (unsigned i = 0; i < TIMERS - 1; ++i)
-        assert_int_equal(tw_timer_cancel(set, its[i].id), 1);
+        assert_int_equal(tw_timer_cancel(set, probes[i].id), 1);
     locks = 0;
     assert_int_equal(tw_runtime_each(rt, note_handle, &found), 0);
-    assert_int_equal(found, its[TIMERS - 1].id);
+    assert_int_equal(found, probes[TIMERS - 1].id);
     assert_in_range(locks, TIMERS / CELLS, TIMERS);
 }
 

@@ -62,7 +62,7 @@ TEST(p11_a_timer_that_has_ended_by_itself_leaves_a_stale_handle) {
     tw_runtime_free(rt);
 }
 
-TEST(p11_handles_from_before_the_set_was_drained_stay_refused) {
+TEST(p11_handles_from_before_a_cancel_all_stay_refused) {
     static tw_handle before[6000], after[3000];
     struct tw_runtime *rt = virtual_runtime();
     struct tw_timers *set = set_of(rt, 0);

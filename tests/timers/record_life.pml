@@ -282,7 +282,7 @@ inline cancel_record(inside) {
         fi
     }
     do                                  /* src/timers/record_set.cpp: "is_live(timer) && timer.uses != 0" */
-#ifndef BREAK_DRAINS_WHAT_RUNS
+#ifndef BREAK_CANCELS_WHAT_RUNS
     :: generation == mine && is_live && uses != 0 && !inside -> wait_for_progress()
 #endif
     :: else -> break
@@ -449,7 +449,7 @@ end:
         lock();
 #endif
         if                              /* src/timers/record_life.cpp: "    if (is_cancelled(set, timer))" */
-#ifndef BREAK_FIRES_WHAT_IS_DRAINED
+#ifndef BREAK_FIRES_WHAT_IS_CANCELLED
         :: is_cancelled
 #endif
         :: else ->
@@ -472,7 +472,7 @@ inline run_fire() {
 #ifndef BREAK_COUNTS_NO_BEGINNING
         begun++;                        /* src/timers/record_life.cpp: "++worker_part_of(timer).begun;" */
 #endif
-#ifndef BREAK_TAKES_WHAT_IS_DRAINED_FOR_RUN
+#ifndef BREAK_TAKES_WHAT_IS_CANCELLED_FOR_RUN
         if
         :: is_cancelled -> take_back_last()
         :: else

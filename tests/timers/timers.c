@@ -220,7 +220,7 @@ TEST(the_longest_delay_does_not_overflow) {
 /* --- from inside. Callbacks that start, cancel, move, query and free sets: fuzz/play.c --------- */
 
 static int64_t answers[3];
-static void stop_twice_and_drain(struct probe *timer) {
+static void stop_twice_and_cancel_all(struct probe *timer) {
     answers[0] = tw_timer_cancel(timer->set, timer->id);
     answers[1] = tw_timer_cancel(timer->set, timer->id);
     answers[2] = tw_timers_cancel_all(timer->set, NULL, NULL);
@@ -230,7 +230,7 @@ TEST(a_timer_that_its_last_callback_cancels_is_gone_for_calls_from_there) {
     for (int has_drop = 0; has_drop < 2; ++has_drop) {
         struct tw_runtime *rt = virtual_runtime();
         struct tw_timers *set = new_set(rt, (struct tw_set_options){0});
-        struct probe timer = {.set = set, .inside = stop_twice_and_drain};
+        struct probe timer = {.set = set, .inside = stop_twice_and_cancel_all};
         if (has_drop)
             start_after(set, &timer, MS);
         else
@@ -469,7 +469,7 @@ TEST(a_start_that_fails_after_copying_drops_the_copy) {
     tw_runtime_free(rt);
 }
 
-static int64_t time_to_drain(struct tw_timers *set, unsigned timers) {
+static int64_t time_to_cancel_all(struct tw_timers *set, unsigned timers) {
     struct probe probe = {0};
     for (unsigned i = 0; i < timers; ++i)
         start_after(set, &probe, 3600 * TW_SECOND);
@@ -478,13 +478,13 @@ static int64_t time_to_drain(struct tw_timers *set, unsigned timers) {
     return reading_of(CLOCK_THREAD_CPUTIME_ID) - begin;
 }
 
-TEST(draining_takes_no_time_for_what_was_there_before_the_set_was_empty) {
+TEST(cancel_all_takes_no_time_for_what_was_there_before_the_set_was_empty) {
     struct tw_runtime *rt = virtual_runtime();
     struct tw_timers *set = new_set(rt, (struct tw_set_options){0});
-    const int64_t time_for_many = time_to_drain(set, SLOW ? 20000 : 200000);
+    const int64_t time_for_many = time_to_cancel_all(set, SLOW ? 20000 : 200000);
     int64_t least = INT64_MAX;
     for (unsigned tries = 0; tries < 5; ++tries) {
-        const int64_t time = time_to_drain(set, 0) + time_to_drain(set, 3);
+        const int64_t time = time_to_cancel_all(set, 0) + time_to_cancel_all(set, 3);
         least = time < least ? time : least;
     }
     assert_true(least < time_for_many / 50);

@@ -26,12 +26,12 @@ FIXTURE(make, end);
 
 /* The first start has slack, by which the timer joins another one. */
 TEST(again_is_without_slack) {
-    struct probe it = {.rt = rt}, other = {.rt = rt};
+    struct probe probe = {.rt = rt}, other = {.rt = rt};
     start_after(set, &other, 50 * MS);
-    start(set, &it, (struct tw_when){.due_ns = 10 * MS, .slack_ns = 100 * MS});
-    assert_int_equal(timer_remaining(set, it.id), 50 * MS);
-    assert_int_equal(tw_timer_again(set, it.id), 0);
-    assert_int_equal(timer_remaining(set, it.id), 10 * MS);
+    start(set, &probe, (struct tw_when){.due_ns = 10 * MS, .slack_ns = 100 * MS});
+    assert_int_equal(timer_remaining(set, probe.id), 50 * MS);
+    assert_int_equal(tw_timer_again(set, probe.id), 0);
+    assert_int_equal(timer_remaining(set, probe.id), 10 * MS);
     stop_all();
 }
 
@@ -39,32 +39,34 @@ TEST(again_is_without_slack) {
 TEST(again_begins_a_new_grid_of_a_fine_period) {
     static const int64_t parts_of_tick[] = {MS / 4, 1};
     for (unsigned i = 0; i < COUNT_OF(parts_of_tick); ++i) {
-        struct probe it = {.rt = rt};
+        struct probe probe = {.rt = rt};
         const int64_t began = tw_runtime_now(rt);
-        start_every(set, &it, 10 * MS + parts_of_tick[i]);
+        start_every(set, &probe, 10 * MS + parts_of_tick[i]);
         go_on(25 * MS);
-        assert_int_equal(it.fires, 2); /* at 11 and 21 */
-        assert_int_equal(tw_timer_again(set, it.id), 0);
+        assert_int_equal(probe.fires, 2); /* at 11 and 21 */
+        assert_int_equal(tw_timer_again(set, probe.id), 0);
         go_on(21 * MS);
-        assert_int_equal(it.due_ns, began + 36 * MS); /* the grid begins at `again`: 46 would be too early */
+        /* The grid begins at `again`: 46 would be too early. */
+        assert_int_equal(probe.due_ns, began + 36 * MS);
         go_on(31 * MS);
-        assert_int_equal(it.fires, 7); /* at 46.25, 56.5, 66.75 and 77; or a little after 46, 56, 66 and 76 */
-        assert_int_equal(it.due_ns, began + 77 * MS);
+        /* At 46.25, 56.5, 66.75 and 77; or a little after 46, 56, 66 and 76. */
+        assert_int_equal(probe.fires, 7);
+        assert_int_equal(probe.due_ns, began + 77 * MS);
         stop_all();
     }
 }
 
 /* The call comes at half a tick. The first deadline is the present, which rounds up to the next tick. */
 TEST(a_fine_period_that_begins_at_once_counts_from_the_call) {
-    struct probe it = {.rt = rt};
+    struct probe probe = {.rt = rt};
     go_on(MS / 2);
-    start(set, &it, (struct tw_when){.period_ns = 10 * MS + MS / 4});
+    start(set, &probe, (struct tw_when){.period_ns = 10 * MS + MS / 4});
     go_on(MS / 2);
-    assert_int_equal(it.fires, 1);
-    assert_int_equal(it.due_ns, MS);
+    assert_int_equal(probe.fires, 1);
+    assert_int_equal(probe.due_ns, MS);
     go_on(20 * MS);
-    assert_int_equal(it.fires, 3); /* at 10.75 and 21 */
-    assert_int_equal(it.due_ns, 21 * MS);
+    assert_int_equal(probe.fires, 3); /* at 10.75 and 21 */
+    assert_int_equal(probe.due_ns, 21 * MS);
     stop_all();
 }
 
@@ -72,7 +74,7 @@ TEST(a_fine_period_that_begins_at_once_counts_from_the_call) {
 
 static struct gate gate;
 
-static void wait_inside(UNUSED struct probe *it) { pass(&gate); }
+static void wait_inside(UNUSED struct probe *probe) { pass(&gate); }
 static int only_look(UNUSED const struct tw_entry *entry, UNUSED void *visit_arg) { return 0; }
 
 /* A cancel still prevents the fire, also if the timer was visited before. */
@@ -117,19 +119,19 @@ static int make_on_wall(UNUSED void **state) {
 FIXTURE(make_on_wall, end);
 
 TEST(an_absolute_timer_that_is_moved_keeps_following_the_wall_clock) {
-    struct probe it = {.rt = rt};
-    start(set, &it, (struct tw_when){.due_ns = 1010 * TW_SECOND, .absolute = 1});
-    assert_int_equal(tw_timer_again(set, it.id), -EINVAL);
-    assert_int_equal(tw_timer_move(set, it.id, 20 * TW_SECOND), 0); /* to 1020 */
+    struct probe probe = {.rt = rt};
+    start(set, &probe, (struct tw_when){.due_ns = 1010 * TW_SECOND, .absolute = 1});
+    assert_int_equal(tw_timer_again(set, probe.id), -EINVAL);
+    assert_int_equal(tw_timer_move(set, probe.id, 20 * TW_SECOND), 0); /* to 1020 */
     assert_ok(tw_runtime_set_wall(rt, 500 * TW_SECOND));
-    assert_int_equal(timer_remaining(set, it.id), 520 * TW_SECOND);
-    assert_int_equal(tw_timer_move(set, it.id, 521 * TW_SECOND), 0); /* to 1021 */
+    assert_int_equal(timer_remaining(set, probe.id), 520 * TW_SECOND);
+    assert_int_equal(tw_timer_move(set, probe.id, 521 * TW_SECOND), 0); /* to 1021 */
     assert_ok(tw_runtime_set_wall(rt, 1021 * TW_SECOND - 1));
     go_on(0);
-    assert_int_equal(it.fires, 0);
+    assert_int_equal(probe.fires, 0);
     go_on(1);
-    assert_int_equal(it.fires, 1);
-    assert_int_equal(it.due_ns, 1021 * TW_SECOND);
+    assert_int_equal(probe.fires, 1);
+    assert_int_equal(probe.due_ns, 1021 * TW_SECOND);
     stop_all();
 }
 
@@ -141,12 +143,12 @@ static void set_back_and_move_other(struct probe *timer) {
 /* P1: a callback sets the clock back from 1020 s and then moves another timer to 905 s. */
 TEST(a_timer_moved_after_the_clock_was_set_back_does_not_fire_by_the_former_reading) {
     struct probe late = {.rt = rt};
-    struct probe it = {.rt = rt, .inside = set_back_and_move_other, .other = &late, .answer = 99};
-    start(set, &it, (struct tw_when){.due_ns = 1010 * TW_SECOND, .absolute = 1});
+    struct probe probe = {.rt = rt, .inside = set_back_and_move_other, .other = &late, .answer = 99};
+    start(set, &probe, (struct tw_when){.due_ns = 1010 * TW_SECOND, .absolute = 1});
     start(set, &late, (struct tw_when){.due_ns = 2000 * TW_SECOND, .absolute = 1});
     assert_ok(tw_runtime_leap(rt, 20 * TW_SECOND));
-    assert_int_equal(it.fires, 1);
-    assert_int_equal(it.answer, 0);
+    assert_int_equal(probe.fires, 1);
+    assert_int_equal(probe.answer, 0);
     assert_int_equal(late.fires, 0);
     go_on(5 * TW_SECOND);
     assert_int_equal(late.fires, 1);
@@ -155,35 +157,36 @@ TEST(a_timer_moved_after_the_clock_was_set_back_does_not_fire_by_the_former_read
 }
 
 TEST(a_delay_that_is_started_again_ignores_the_wall_clock) {
-    struct probe it = {.rt = rt};
-    start_after(set, &it, 10 * TW_SECOND);
+    struct probe probe = {.rt = rt};
+    start_after(set, &probe, 10 * TW_SECOND);
     go_on(5 * TW_SECOND);
     assert_ok(tw_runtime_set_wall(rt, 0));
-    assert_int_equal(tw_timer_again(set, it.id), 0);
+    assert_int_equal(tw_timer_again(set, probe.id), 0);
     assert_ok(tw_runtime_set_wall(rt, 100000 * TW_SECOND));
-    assert_int_equal(timer_remaining(set, it.id), 10 * TW_SECOND);
+    assert_int_equal(timer_remaining(set, probe.id), 10 * TW_SECOND);
     go_on(10 * TW_SECOND - 1);
-    assert_int_equal(it.fires, 0);
+    assert_int_equal(probe.fires, 0);
     go_on(1);
-    assert_int_equal(it.fires, 1);
+    assert_int_equal(probe.fires, 1);
     stop_all();
 }
 
 TEST(a_period_on_the_wall_clock_is_started_again_there) {
-    struct probe it = {.rt = rt}, late = {.rt = rt};
-    start(set, &it, (struct tw_when){.due_ns = 1010 * TW_SECOND, .absolute = 1, .period_ns = 10 * TW_SECOND});
+    struct probe probe = {.rt = rt}, late = {.rt = rt};
+    start(set, &probe,
+          (struct tw_when){.due_ns = 1010 * TW_SECOND, .absolute = 1, .period_ns = 10 * TW_SECOND});
     go_on(13 * TW_SECOND);
-    assert_int_equal(it.fires, 1);
+    assert_int_equal(probe.fires, 1);
     assert_ok(tw_runtime_set_wall(rt, 900 * TW_SECOND));
     start(set, &late, (struct tw_when){.due_ns = 905 * TW_SECOND, .absolute = 1});
     assert_int_equal(timer_remaining(set, late.id), 5 * TW_SECOND);
-    assert_int_equal(tw_timer_again(set, it.id), 0);
+    assert_int_equal(tw_timer_again(set, probe.id), 0);
     go_on(10 * TW_SECOND);
-    assert_int_equal(it.fires, 2);
-    assert_int_equal(it.due_ns, 910 * TW_SECOND);
+    assert_int_equal(probe.fires, 2);
+    assert_int_equal(probe.due_ns, 910 * TW_SECOND);
     assert_int_equal(late.fires, 1);
     go_on(10 * TW_SECOND);
-    assert_int_equal(it.due_ns, 920 * TW_SECOND);
+    assert_int_equal(probe.due_ns, 920 * TW_SECOND);
     stop_all();
 }
 
@@ -198,17 +201,17 @@ TEST(p2_a_timer_that_is_moved_to_an_earlier_time_wakes_the_thread) {
     struct probe far = {.rt = rt};
     start_after(set, &far, 3600 * TW_SECOND);
     for (int is_bare = 0; is_bare < 2; ++is_bare) {
-        struct probe it = {.rt = rt};
+        struct probe probe = {.rt = rt};
         if (!is_bare)
-            start_after(set, &it, MS);
+            start_after(set, &probe, MS);
         else
-            assert_int_equal(tw_timer_after(set, &it.id, MS, note_fire, &it), 0);
-        if (tw_timer_move(set, it.id, 3600 * TW_SECOND) == 0) { /* else the timer has fired already */
+            assert_int_equal(tw_timer_after(set, &probe.id, MS, note_fire, &probe), 0);
+        if (tw_timer_move(set, probe.id, 3600 * TW_SECOND) == 0) { /* else the timer has fired already */
             wait_until_others_sleep();
-            assert_int_equal(tw_timer_move(set, it.id, 0), 0);
+            assert_int_equal(tw_timer_move(set, probe.id, 0), 0);
         }
-        wait_for(it.fires == 1);
-        (void)tw_timer_cancel_wait(set, it.id); /* waits until its argument is dropped */
+        wait_for(probe.fires == 1);
+        (void)tw_timer_cancel_wait(set, probe.id); /* waits until its argument is dropped */
     }
     tw_runtime_free(rt);
 }

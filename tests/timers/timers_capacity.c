@@ -12,30 +12,30 @@ static int64_t once_more(int64_t due_ns, UNUSED void *arg) {
 }
 
 static void use_every_call(struct tw_runtime *rt, struct tw_timers *set) {
-    static struct probe it[CAPACITY];
+    static struct probe probes[CAPACITY];
     for (unsigned i = 0; i < CAPACITY; ++i) {
-        struct tw_task task = task_of(&it[i]);
+        struct tw_task task = task_of(&probes[i]);
         task.drop = NULL; /* a drop would call free with null pointers */
         if (i % 3 == 0)
             task.next = once_more;
         if (i % 5 == 0)
-            task.arg_size = sizeof it[i];
+            task.arg_size = sizeof probes[i];
         if (i % 10 == 0)
             task.copy = copy_probe;
         const bool is_periodic = i % 3 != 0 && i % 2 != 0;
         const struct tw_when when = {
             .due_ns = i * MS, .period_ns = is_periodic ? MS : 0, .fires = is_periodic ? i % 7 : 0};
-        assert_int_equal(tw_timer_start(set, &it[i].id, i % 9 == 0 ? NULL : &when, &task), 0);
+        assert_int_equal(tw_timer_start(set, &probes[i].id, i % 9 == 0 ? NULL : &when, &task), 0);
     }
-    assert_int_equal(tw_timer_after(set, &(tw_handle){0}, 0, note_fire, it), -ENOSPC);
+    assert_int_equal(tw_timer_after(set, &(tw_handle){0}, 0, note_fire, probes), -ENOSPC);
     assert_int_equal(tw_timers_count(set), CAPACITY);
     assert_ok(tw_runtime_advance(rt, 100 * MS));
     for (unsigned i = 0; i < CAPACITY; ++i) {
-        IGNORE(timer_remaining(set, it[i].id));
-        (void)tw_timer_move(set, it[i].id, i * MS);
-        (void)tw_timer_move(set, it[i].id, 2 * i * MS);
-        (void)tw_timer_again(set, it[i].id);
-        (void)(i % 2 ? tw_timer_cancel : tw_timer_cancel_wait)(set, it[i].id);
+        IGNORE(timer_remaining(set, probes[i].id));
+        (void)tw_timer_move(set, probes[i].id, i * MS);
+        (void)tw_timer_move(set, probes[i].id, 2 * i * MS);
+        (void)tw_timer_again(set, probes[i].id);
+        (void)(i % 2 ? tw_timer_cancel : tw_timer_cancel_wait)(set, probes[i].id);
     }
     assert_int_equal(tw_timers_count(set), 0);
 }
@@ -55,18 +55,18 @@ TEST(p10_a_set_with_a_capacity_does_not_allocate) {
 TEST(p10_a_set_that_has_grown_does_not_allocate) {
     struct tw_runtime *rt = virtual_runtime();
     struct tw_timers *set = new_set(rt, (struct tw_set_options){.storage = sizeof(struct probe)});
-    struct probe it[CAPACITY];
-    memset(it, 0, sizeof it);
+    struct probe probes[CAPACITY];
+    memset(probes, 0, sizeof probes);
     allocations = 0;
     for (unsigned round = 0; round < 3; ++round) {
         for (unsigned i = 0; i < CAPACITY; ++i)
-            start_after(set, &it[i], MS);
+            start_after(set, &probes[i], MS);
         assert_ok(tw_runtime_advance(rt, MS));
         assert_true(round > 0 || allocations > 0);
         allocations = 0;
     }
     for (unsigned i = 0; i < CAPACITY; ++i)
-        start_after(set, &it[i], MS);
+        start_after(set, &probes[i], MS);
     assert_int_equal(allocations, 0);
     tw_runtime_free(rt);
 }

@@ -11,14 +11,14 @@
 
 enum { CAPACITY = 3 };
 
-static bool all_fire(struct tw_runtime *rt, const struct probe *it) {
+static bool all_fire(struct tw_runtime *rt, const struct probe *probes) {
     if (tw_runtime_start(rt) != 0)
         return false;
     for (unsigned i = 0; i < CAPACITY; ++i)
-        while (it[i].drops == 0)
+        while (probes[i].drops == 0)
             doze();
     for (unsigned i = 0; i < CAPACITY; ++i)
-        if (it[i].fires != 1 || it[i].drops != 1)
+        if (probes[i].fires != 1 || probes[i].drops != 1)
             return false;
     return true;
 }
@@ -32,17 +32,17 @@ static bool all_are_stopped(struct tw_timers *set, const struct probe *probes) {
 
 /* Returns true if the set has room for its whole capacity, and the timers work. */
 static bool is_as_new(struct tw_runtime *rt, struct tw_timers *set) {
-    struct probe it[CAPACITY + 1];
-    memset(it, 0, sizeof it);
+    struct probe probes[CAPACITY + 1];
+    memset(probes, 0, sizeof probes);
     if (tw_timers_count(set) != 0)
         return false;
     for (unsigned i = 0; i <= CAPACITY; ++i) {
-        const struct tw_task task = task_of(&it[i]);
+        const struct tw_task task = task_of(&probes[i]);
         const struct tw_when at_once = {0};
-        if (tw_timer_start(set, &it[i].id, &at_once, &task) != (i < CAPACITY ? 0 : -ENOSPC))
+        if (tw_timer_start(set, &probes[i].id, &at_once, &task) != (i < CAPACITY ? 0 : -ENOSPC))
             return false;
     }
-    if (!(THREADS_AFTER_FORK ? all_fire(rt, it) : all_are_stopped(set, it)))
+    if (!(THREADS_AFTER_FORK ? all_fire(rt, probes) : all_are_stopped(set, probes)))
         return false;
     return tw_timers_free(set) == 0 && tw_runtime_free(rt) == 0;
 }
@@ -76,27 +76,27 @@ static void everything_is_refused(struct tw_timers *set, struct probe *probe) {
 TEST(p13_a_child_gets_an_empty_set_back) {
     struct tw_runtime *rt = started_runtime((struct tw_runtime_options){.driver = "epoll"});
     struct tw_timers *set = new_set(rt, (struct tw_set_options){.capacity = CAPACITY});
-    struct probe it[CAPACITY] = {{.rt = rt}, {.rt = rt}, {.rt = rt}};
+    struct probe probes[CAPACITY] = {{.rt = rt}, {.rt = rt}, {.rt = rt}};
     for (unsigned i = 0; i < CAPACITY; ++i)
-        (i == 0 ? start_every : start_after)(set, &it[i], 3600 * TW_SECOND);
+        (i == 0 ? start_every : start_after)(set, &probes[i], 3600 * TW_SECOND);
     wait_until_others_sleep();
     const pid_t child = fork();
     if (child == 0) {
-        everything_is_refused(set, &it[0]);
-        expect(it[0].drops + it[1].drops + it[2].drops == 0);
+        everything_is_refused(set, &probes[0]);
+        expect(probes[0].drops + probes[1].drops + probes[2].drops == 0);
         expect(tw_runtime_after_fork(rt) == 0);
         for (unsigned i = 0; i < CAPACITY; ++i) {
-            expect(it[i].drops == 1 && it[i].fires == 0);
-            expect(tw_timer_cancel(set, it[i].id) == -ESTALE);
+            expect(probes[i].drops == 1 && probes[i].fires == 0);
+            expect(tw_timer_cancel(set, probes[i].id) == -ESTALE);
         }
         expect(is_as_new(rt, set));
-        expect(it[0].drops + it[1].drops + it[2].drops == 3);
+        expect(probes[0].drops + probes[1].drops + probes[2].drops == 3);
         leave(0);
     }
     assert_child_is_well(child);
     for (unsigned i = 0; i < CAPACITY; ++i) { /* the parent is unaffected */
-        assert_int_equal(it[i].drops, 0);
-        assert_true(timer_remaining(set, it[i].id) <= 3600 * TW_SECOND + MS); /* rounded up to a tick */
+        assert_int_equal(probes[i].drops, 0);
+        assert_true(timer_remaining(set, probes[i].id) <= 3600 * TW_SECOND + MS); /* rounded up to a tick */
     }
     tw_runtime_free(rt);
 }
@@ -105,7 +105,7 @@ TEST(p13_a_child_gets_an_empty_set_back) {
 
 static struct gate gate;
 
-static void callback_at_gate(UNUSED struct probe *it) { pass(&gate); }
+static void callback_at_gate(UNUSED struct probe *probe) { pass(&gate); }
 
 static void drop_at_gate(void *arg) {
     note_drop(arg);
@@ -120,23 +120,23 @@ static void count_copy(UNUSED void *arg) { atomic_fetch_add(&copies_dropped, 1);
 static struct tw_timers *set_at_gate;
 
 static void *copy_in_start(void *arg) {
-    struct probe *it = arg;
-    struct tw_task task = task_of(it);
+    struct probe *probe = arg;
+    struct tw_task task = task_of(probe);
     const struct tw_when when = {.due_ns = 3600 * TW_SECOND};
     task.arg_size = 1;
     task.copy = copy_at_gate;
     task.drop = count_copy;
-    it->answer = tw_timer_start(set_at_gate, &it->id, &when, &task);
+    probe->answer = tw_timer_start(set_at_gate, &probe->id, &when, &task);
     return NULL;
 }
 
 static void *drop_in_stop(void *arg) {
-    struct probe *it = arg;
-    it->answer = tw_timer_cancel(set_at_gate, it->id);
+    struct probe *probe = arg;
+    probe->answer = tw_timer_cancel(set_at_gate, probe->id);
     return NULL;
 }
 
-static void child_with_threads_at_the_gate(struct tw_runtime *rt, struct probe *it, bool revives) {
+static void child_with_threads_at_the_gate(struct tw_runtime *rt, struct probe *probes, bool revives) {
     if (revives) {
         expect(tw_runtime_after_fork(rt) == 0);
         expect(is_as_new(rt, set_at_gate));
@@ -144,40 +144,40 @@ static void child_with_threads_at_the_gate(struct tw_runtime *rt, struct probe *
         expect(tw_runtime_free(rt) == 0);
     }
     /* the fork cut the callback short: the argument may be half changed, and must not be dropped */
-    expect(it[0].drops == 0);
-    expect(copies_dropped == 0); /* for the same reason */
-    expect(it[1].drops == 1);    /* in the parent, before the fork; not a second time */
+    expect(probes[0].drops == 0);
+    expect(copies_dropped == 0);  /* for the same reason */
+    expect(probes[1].drops == 1); /* in the parent, before the fork; not a second time */
     leave(0);
 }
 
 /* At the fork, a callback, a drop and a copy run, each on a thread that the child does not have. */
 TEST(p13_what_ran_on_another_thread_is_neither_gone_on_with_nor_dropped_twice) {
     struct tw_runtime *rt = started_runtime((struct tw_runtime_options){.driver = "sleep"});
-    struct probe it[CAPACITY] = {{.rt = rt, .inside = callback_at_gate}, {.rt = rt}, {.rt = rt}};
+    struct probe probes[CAPACITY] = {{.rt = rt, .inside = callback_at_gate}, {.rt = rt}, {.rt = rt}};
     set_at_gate = new_set(rt, (struct tw_set_options){.capacity = CAPACITY, .storage = 1});
-    const struct tw_task dropped_slowly = {.fn = note_fire, .arg = &it[1], .drop = drop_at_gate};
+    const struct tw_task dropped_slowly = {.fn = note_fire, .arg = &probes[1], .drop = drop_at_gate};
     const struct tw_when later = {.due_ns = 3600 * TW_SECOND};
     pthread_t threads[2];
-    assert_int_equal(tw_timer_start(set_at_gate, &it[1].id, &later, &dropped_slowly), 0);
-    start_after(set_at_gate, &it[0], 0);
-    assert_int_equal(pthread_create(&threads[0], NULL, drop_in_stop, &it[1]), 0);
-    assert_int_equal(pthread_create(&threads[1], NULL, copy_in_start, &it[2]), 0);
+    assert_int_equal(tw_timer_start(set_at_gate, &probes[1].id, &later, &dropped_slowly), 0);
+    start_after(set_at_gate, &probes[0], 0);
+    assert_int_equal(pthread_create(&threads[0], NULL, drop_in_stop, &probes[1]), 0);
+    assert_int_equal(pthread_create(&threads[1], NULL, copy_in_start, &probes[2]), 0);
     wait_for(gate.inside == 3);
     wait_until_others_sleep();
     for (int revives = 0; revives < 2; ++revives) {
         const pid_t child = fork();
         if (child == 0)
-            child_with_threads_at_the_gate(rt, it, revives);
+            child_with_threads_at_the_gate(rt, probes, revives);
         assert_child_is_well(child);
     }
     atomic_store(&gate.open, true);
     for (unsigned t = 0; t < 2; ++t)
         pthread_join(threads[t], NULL);
-    assert_int_equal(it[1].answer, 1);
-    assert_int_equal(it[2].answer, 0);
+    assert_int_equal(probes[1].answer, 1);
+    assert_int_equal(probes[2].answer, 0);
     tw_runtime_free(rt);
-    assert_int_equal(it[0].drops, 1);
-    assert_int_equal(it[1].drops, 1);
+    assert_int_equal(probes[0].drops, 1);
+    assert_int_equal(probes[1].drops, 1);
     assert_int_equal(copies_dropped, 1);
 }
 
@@ -224,40 +224,40 @@ static int visit_at_gate(UNUSED const struct tw_entry *entry, UNUSED void *visit
     return 0;
 }
 
-static void *drain_at_gate(void *drained) {
-    *(int64_t *)drained = tw_timers_cancel_all(set_at_gate, visit_at_gate, NULL);
+static void *cancel_all_at_gate(void *cancelled) {
+    *(int64_t *)cancelled = tw_timers_cancel_all(set_at_gate, visit_at_gate, NULL);
     return NULL;
 }
 
-static void assert_child_leaves_it_alone(struct tw_runtime *rt, const struct probe *it) {
+static void assert_child_leaves_it_alone(struct tw_runtime *rt, const struct probe *probe) {
     const pid_t child = fork();
     if (child == 0) {
         expect(tw_runtime_free(rt) == 0);
-        expect(it->drops == 0); /* the visitor may have left the argument half changed */
+        expect(probe->drops == 0); /* the visitor may have left the argument half changed */
         leave(0);
     }
     assert_child_is_well(child);
 }
 
-TEST(p13_what_a_drain_visits_on_another_thread_is_not_dropped) {
+TEST(p13_what_a_cancel_all_visits_on_another_thread_is_not_dropped) {
     struct tw_runtime *rt = started_runtime((struct tw_runtime_options){.driver = "sleep"});
     struct tw_workers *pool;
     assert_int_equal(tw_workers_new(&pool, rt, &(struct tw_workers_options){.threads = 1}), 0);
     for (int with_workers = 0; with_workers < 2; ++with_workers) {
-        struct probe it = {.rt = rt};
-        int64_t drained = 0;
+        struct probe probe = {.rt = rt};
+        int64_t cancelled = 0;
         pthread_t thread;
         shut(&gate);
         set_at_gate = new_set(rt, (struct tw_set_options){.workers = with_workers ? pool : NULL});
-        start_after(set_at_gate, &it, 3600 * TW_SECOND);
-        assert_int_equal(pthread_create(&thread, NULL, drain_at_gate, &drained), 0);
+        start_after(set_at_gate, &probe, 3600 * TW_SECOND);
+        assert_int_equal(pthread_create(&thread, NULL, cancel_all_at_gate, &cancelled), 0);
         wait_for(gate.inside == 1);
         wait_until_others_sleep();
-        assert_child_leaves_it_alone(rt, &it);
+        assert_child_leaves_it_alone(rt, &probe);
         atomic_store(&gate.open, true);
         pthread_join(thread, NULL);
-        assert_int_equal(drained, 1);
-        assert_int_equal(it.drops, 1);
+        assert_int_equal(cancelled, 1);
+        assert_int_equal(probe.drops, 1);
         assert_int_equal(tw_timers_free(set_at_gate), 0);
     }
     tw_runtime_free(rt);
@@ -268,8 +268,8 @@ static void *free_set_at_gate(void *result) {
     return NULL;
 }
 
-/* In the child the set is empty. The child drains it more often than the set can tell drains apart, and frees
- * it. */
+/* In the child the set is empty. The child calls tw_timers_cancel_all more often than the set can tell the
+ * calls apart, and frees it. */
 static void child_uses_the_set(struct tw_runtime *rt) {
     tw_handle id;
     alarm(60);
@@ -323,22 +323,22 @@ static void start_crowd(struct tw_runtime *rt, struct tw_timers *set, int64_t mo
 /* Runs in the child. Each argument must have been dropped once, here or before the fork, and the wheel must
  * be as new. */
 static void go_on_in_child(struct tw_runtime *rt, struct tw_timers *set) {
-    struct probe it[100];
+    struct probe probes[100];
     expect(tw_runtime_after_fork(rt) == 0);
     expect(tw_timers_count(set) == 0 && tw_runtime_count(rt) == 0);
     for (unsigned i = 0; i < CROWD; ++i)
         expect(crowd[i].drops == 1);
-    for (unsigned i = 0; i < COUNT_OF(it); ++i) {
-        it[i] = (struct probe){.rt = rt};
-        start_after(set, &it[i], (1 + i) * MS);
+    for (unsigned i = 0; i < COUNT_OF(probes); ++i) {
+        probes[i] = (struct probe){.rt = rt};
+        start_after(set, &probes[i], (1 + i) * MS);
         if (i % 2)
-            expect(tw_timer_move(set, it[i].id, 2 * TW_SECOND) == 0);
+            expect(tw_timer_move(set, probes[i].id, 2 * TW_SECOND) == 0);
     }
     expect(tw_runtime_advance(rt, TW_SECOND) == 0);
-    expect(tw_timers_count(set) == COUNT_OF(it) / 2);
+    expect(tw_timers_count(set) == COUNT_OF(probes) / 2);
     expect(tw_runtime_advance(rt, TW_SECOND) == 0);
-    for (unsigned i = 0; i < COUNT_OF(it); ++i)
-        expect(it[i].fires == 1 && it[i].drops == 1);
+    for (unsigned i = 0; i < COUNT_OF(probes); ++i)
+        expect(probes[i].fires == 1 && probes[i].drops == 1);
     expect(tw_runtime_free(rt) == 0);
     leave(0);
 }
@@ -348,7 +348,7 @@ static unsigned fires_before_fork;
 
 static void fork_in_node(UNUSED struct tw_node *node, UNUSED void *arg) { child_of_callback = fork(); }
 
-static void fork_in_its_turn(UNUSED struct probe *it) {
+static void fork_in_its_turn(UNUSED struct probe *probe) {
     if (fires_before_fork-- == 0)
         child_of_callback = fork();
 }

@@ -1,5 +1,5 @@
 /* Timers whose callbacks run on workers, on virtual time: the runs of one timer, and fires that wait while
- * their set is drained or the runtime stops. */
+ * tw_timers_cancel_all empties their set or the runtime stops. */
 #include "timers_test.h"
 #include "workers/workers_test.h"
 
@@ -34,12 +34,12 @@ static void meet_at_gate(UNUSED const struct tw_event *event, void *arg) {
 /* If the set is concurrent, the second worker takes the second fire before it takes `other`. */
 TEST(runs_of_one_timer_meet_only_if_the_set_is_concurrent) {
     for (int concurrent = 0; concurrent < 2; ++concurrent) {
-        struct probe it = {.fires = 0}, other = {.fires = 0};
-        const struct tw_task meets = {.fn = meet_at_gate, .arg = &it};
+        struct probe probe = {.fires = 0}, other = {.fires = 0};
+        const struct tw_task meets = {.fn = meet_at_gate, .arg = &probe};
         struct tw_timers *set = set_on((struct tw_workers_options){.threads = 2},
                                        (struct tw_set_options){.concurrent = concurrent});
         assert_ok(tw_timer_start(
-            set, &it.id, &(struct tw_when){.due_ns = MS, .period_ns = MS, .missed = TW_BURST, .fires = 2},
+            set, &probe.id, &(struct tw_when){.due_ns = MS, .period_ns = MS, .missed = TW_BURST, .fires = 2},
             &meets));
         assert_ok(tw_runtime_advance(rt, 2 * MS));
         start_after(set, &other, 0);
@@ -51,7 +51,7 @@ TEST(runs_of_one_timer_meet_only_if_the_set_is_concurrent) {
         assert_int_equal(gate.inside, 1 + concurrent);
         atomic_store(&gate.open, true);
         assert_ok(tw_workers_wait(pool));
-        assert_int_equal(it.fires, 2);
+        assert_int_equal(probe.fires, 2);
         tw_runtime_free(rt);
     }
 }
@@ -63,7 +63,7 @@ static void stop_runtime(struct probe *timer) { timer->answer = tw_runtime_stop(
 static unsigned visits;
 
 /* During the first visit, the worker takes all fires that wait. */
-static int let_the_worker_go(const struct tw_entry *entry, UNUSED void *drain_arg) {
+static int let_the_worker_go(const struct tw_entry *entry, UNUSED void *visit_arg) {
     assert_int_equal(((struct probe *)entry->arg)->drops, 0);
     if (++visits > 1)
         return 0;
@@ -73,19 +73,19 @@ static int let_the_worker_go(const struct tw_entry *entry, UNUSED void *drain_ar
     return 0;
 }
 
-/* P6: the drain prevents the fire, whether the worker would then run or discard it. */
-TEST(a_drain_visits_timers_whose_fires_a_worker_takes_meanwhile) {
+/* P6: tw_timers_cancel_all prevents the fire, whether the worker would then run or discard it. */
+TEST(a_cancel_all_visits_timers_whose_fires_a_worker_takes_meanwhile) {
     for (int discards = 0; discards < 2; ++discards) {
-        struct probe busy = {.fires = 0}, its[3] = {{.fires = 0}};
+        struct probe busy = {.fires = 0}, probes[3] = {{.fires = 0}};
         struct tw_timers *of_busy = set_on(
             (struct tw_workers_options){.threads = 1, .at_stop = discards ? TW_STOP_DISCARD : TW_STOP_DRAIN},
             (struct tw_set_options){0});
         struct tw_timers *set = new_set(rt, (struct tw_set_options){.workers = pool});
         struct probe stopper = {.rt = rt, .inside = stop_runtime};
         hold_the_worker(of_busy, &busy);
-        start_after(set, &its[0], TW_SECOND);
-        start_after(set, &its[1], MS);
-        start_every(set, &its[2], MS);
+        start_after(set, &probes[0], TW_SECOND);
+        start_after(set, &probes[1], MS);
+        start_every(set, &probes[2], MS);
         assert_ok(tw_runtime_advance(rt, 2 * MS));
         assert_int_equal(stats_of(pool).waiting, 3);
         visits = 0;
@@ -94,8 +94,8 @@ TEST(a_drain_visits_timers_whose_fires_a_worker_takes_meanwhile) {
         assert_int_equal(tw_timers_cancel_all(set, let_the_worker_go, NULL), 3);
         assert_int_equal(visits, 3);
         assert_int_equal(stats_of(pool).discarded, discards ? 3 : 0);
-        for (unsigned i = 0; i < COUNT_OF(its); ++i)
-            assert_true(its[i].fires == 0 && its[i].drops == 1);
+        for (unsigned i = 0; i < COUNT_OF(probes); ++i)
+            assert_true(probes[i].fires == 0 && probes[i].drops == 1);
         assert_int_equal(tw_timers_count(set), 0);
         tw_runtime_free(rt);
     }

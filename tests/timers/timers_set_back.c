@@ -54,10 +54,10 @@ struct on_grid {
 };
 
 static void check_grid(const struct tw_event *event, void *arg) {
-    struct on_grid *it = arg;
-    atomic_fetch_add(&it->fires, 1);
-    if (event->due_ns < it->first || (event->due_ns - it->first) % it->period != 0)
-        atomic_fetch_add(&it->off_grid, 1);
+    struct on_grid *timer = arg;
+    atomic_fetch_add(&timer->fires, 1);
+    if (event->due_ns < timer->first || (event->due_ns - timer->first) % timer->period != 0)
+        atomic_fetch_add(&timer->off_grid, 1);
 }
 
 static void count_drop(void *arg) { atomic_fetch_add(&((struct on_grid *)arg)->drops, 1); }
@@ -84,17 +84,17 @@ static void keep_all(struct tw_set_options options) {
     static struct on_grid timers[TIMERS];
     struct tw_timers *const set = new_set(rt, options);
     for (int i = 0; i < TIMERS; ++i) {
-        struct on_grid *const it = &timers[i];
-        memset(it, 0, sizeof *it);
-        it->period = (2 * i + 2) * 10 * US;
-        it->first = NOON + it->period;
-        const struct tw_when when = {.due_ns = it->first,
+        struct on_grid *const timer = &timers[i];
+        memset(timer, 0, sizeof *timer);
+        timer->period = (2 * i + 2) * 10 * US;
+        timer->first = NOON + timer->period;
+        const struct tw_when when = {.due_ns = timer->first,
                                      .absolute = 1,
-                                     .period_ns = it->period,
+                                     .period_ns = timer->period,
                                      /* a late fire of TW_DELAY would leave the grid */
                                      .missed = i % 2 == 0 ? TW_BURST : TW_COALESCE};
-        const struct tw_task task = {.fn = check_grid, .arg = it, .drop = count_drop};
-        assert_int_equal(tw_timer_start(set, &it->id, &when, &task), 0);
+        const struct tw_task task = {.fn = check_grid, .arg = timer, .drop = count_drop};
+        assert_int_equal(tw_timer_start(set, &timer->id, &when, &task), 0);
     }
     drive_beside(set_to_and_fro, 50 * US);
     assert_int_equal(tw_timers_count(set), TIMERS);
@@ -156,13 +156,13 @@ TEST(p1_what_is_armed_after_the_clock_was_set_back_does_not_fire_by_the_former_r
 /* No timer was due yet, so the runtime has not acted on the reading. */
 TEST(p1_a_reading_from_when_the_set_was_made_may_be_withdrawn) {
     struct tw_timers *const set = new_set(rt, (struct tw_set_options){0});
-    struct probe it = {.rt = rt};
+    struct probe probe = {.rt = rt};
     assert_ok(tw_runtime_set_wall(rt, NOON - 3600 * TW_SECOND));
-    start(set, &it, (struct tw_when){.due_ns = NOON - 3590 * TW_SECOND, .absolute = 1});
+    start(set, &probe, (struct tw_when){.due_ns = NOON - 3590 * TW_SECOND, .absolute = 1});
     assert_ok(tw_runtime_advance(rt, 10 * TW_SECOND - 1));
-    assert_int_equal(it.fires, 0);
+    assert_int_equal(probe.fires, 0);
     assert_ok(tw_runtime_advance(rt, 1));
-    assert_int_equal(it.fires, 1);
+    assert_int_equal(probe.fires, 1);
 }
 
 /* --- a hundred thousand timers at once ------------------------------------------------------------ */
@@ -177,9 +177,9 @@ static struct absolute {
 static unsigned off_time;
 
 static void check_reading(const struct tw_event *event, void *arg) {
-    struct absolute *it = arg;
-    ++it->fires;
-    off_time += event->due_ns != it->deadline || tw_runtime_now(rt) != it->deadline;
+    struct absolute *timer = arg;
+    ++timer->fires;
+    off_time += event->due_ns != timer->deadline || tw_runtime_now(rt) != timer->deadline;
 }
 
 /* Measures processor time, so that other programs do not count. */
@@ -217,11 +217,11 @@ TEST(p12_many_timers_follow_a_clock_that_is_set_back_and_no_call_takes_long) {
     memset(many, 0, sizeof many);
     off_time = 0;
     for (unsigned i = 0; i < MANY; ++i) {
-        struct absolute *const it = &many[i];
-        const struct tw_task task = {.fn = check_reading, .arg = it};
-        it->deadline = NOON + (i == 0 ? 4000 * TW_SECOND : (int64_t)random_below(&seed, 2000000) * MS);
-        const struct tw_when when = {.due_ns = it->deadline, .absolute = 1};
-        assert_int_equal(tw_timer_start(set, &it->id, &when, &task), 0);
+        struct absolute *const timer = &many[i];
+        const struct tw_task task = {.fn = check_reading, .arg = timer};
+        timer->deadline = NOON + (i == 0 ? 4000 * TW_SECOND : (int64_t)random_below(&seed, 2000000) * MS);
+        const struct tw_when when = {.due_ns = timer->deadline, .absolute = 1};
+        assert_int_equal(tw_timer_start(set, &timer->id, &when, &task), 0);
     }
     assert_ok(tw_runtime_advance(rt, 1000 * TW_SECOND));
     const unsigned fired = count_fired();

@@ -27,19 +27,19 @@ struct probe {
 };
 
 static inline void note_fire(const struct tw_event *event, void *arg) {
-    struct probe *it = arg;
-    it->due_ns = event->due_ns;
-    it->overruns = event->overruns;
-    it->fired_at = it->rt != NULL ? tw_runtime_now(it->rt) : TW_NO_DEADLINE;
-    if (it->inside != NULL)
-        it->inside(it);
-    atomic_fetch_add(&it->fires, 1);
+    struct probe *probe = arg;
+    probe->due_ns = event->due_ns;
+    probe->overruns = event->overruns;
+    probe->fired_at = probe->rt != NULL ? tw_runtime_now(probe->rt) : TW_NO_DEADLINE;
+    if (probe->inside != NULL)
+        probe->inside(probe);
+    atomic_fetch_add(&probe->fires, 1);
 }
 
 static inline void note_drop(void *arg) { atomic_fetch_add(&((struct probe *)arg)->drops, 1); }
 
-static inline struct tw_task task_of(struct probe *it) {
-    return (struct tw_task){.fn = note_fire, .arg = it, .drop = note_drop};
+static inline struct tw_task task_of(struct probe *probe) {
+    return (struct tw_task){.fn = note_fire, .arg = probe, .drop = note_drop};
 }
 
 /* Every call that takes a handle refuses it. */

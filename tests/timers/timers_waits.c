@@ -97,33 +97,33 @@ static void wait_at_later_gate(UNUSED struct probe *probe) { pass(&later_gate); 
 /* The new timer gets the memory of the timer that has just fired. */
 static void start_other(struct probe *probe) { start_after(probe->other->set, probe->other, 0); }
 
-/* A drain of the set waits for a callback at the gate, after it has dropped `marker`. */
+/* tw_timers_cancel_all waits for a callback at the gate, after it has dropped `marker`. */
 static struct {
     struct tw_timers *set;
     struct probe marker;
-    int64_t drained;
+    int64_t cancelled;
 } reused;
 
-static void *drain_reused(UNUSED void *arg) {
-    reused.drained = tw_timers_cancel_all(reused.set, NULL, NULL);
+static void *cancel_all_reused(UNUSED void *arg) {
+    reused.cancelled = tw_timers_cancel_all(reused.set, NULL, NULL);
     return NULL;
 }
 
-/* Lets the first callback end while the drain waits, and the second one when the drain has returned. */
-static void *drain_meanwhile(UNUSED void *arg) {
-    pthread_t drainer;
+/* Lets the first callback end while the call waits, and the second one when the call has returned. */
+static void *cancel_all_meanwhile(UNUSED void *arg) {
+    pthread_t canceller;
     wait_for(gate.inside == 1);
-    assert_int_equal(pthread_create(&drainer, NULL, drain_reused, NULL), 0);
+    assert_int_equal(pthread_create(&canceller, NULL, cancel_all_reused, NULL), 0);
     wait_for(reused.marker.drops == 1);
     for (unsigned i = 0; i < 5; ++i)
         doze();
     atomic_store(&gate.open, true);
-    pthread_join(drainer, NULL);
+    pthread_join(canceller, NULL);
     atomic_store(&later_gate.open, true);
     return NULL;
 }
 
-TEST(a_drain_does_not_wait_for_a_timer_that_was_started_meanwhile_in_the_memory_of_another) {
+TEST(a_cancel_all_does_not_wait_for_a_timer_that_was_started_meanwhile_in_the_memory_of_another) {
     struct tw_runtime *rt = virtual_runtime();
     struct tw_timers *set = new_set(rt, (struct tw_set_options){0});
     struct probe later = {.set = set, .inside = wait_at_later_gate};
@@ -135,10 +135,10 @@ TEST(a_drain_does_not_wait_for_a_timer_that_was_started_meanwhile_in_the_memory_
     start_after(set, &reused.marker, TW_SECOND);
     start_after(set, &first, MS);
     start_after(new_set(rt, (struct tw_set_options){0}), &starter, MS);
-    assert_int_equal(pthread_create(&thread, NULL, drain_meanwhile, NULL), 0);
+    assert_int_equal(pthread_create(&thread, NULL, cancel_all_meanwhile, NULL), 0);
     assert_ok(tw_runtime_advance(rt, MS));
     pthread_join(thread, NULL);
-    assert_int_equal(reused.drained, 1);
+    assert_int_equal(reused.cancelled, 1);
     assert_int_equal(later.fires, 1);
     assert_true((uint32_t)later.id == (uint32_t)first.id); /* the number of the cell */
     tw_runtime_free(rt);
@@ -260,12 +260,12 @@ TEST(cancel_does_not_wait_for_a_schedule_that_is_asked) {
     const struct tw_workers_options one = {.threads = 1, .queue = 1, .when_full = TW_FULL_REJECT};
     struct tw_workers *pool = NULL;
     struct tw_worker_stats stats = {0};
-    struct tw_work jobs[2];
+    struct tw_work items[2];
     assert_int_equal(tw_workers_new(&pool, rt, &one), 0);
     shut(&gate);
-    for (unsigned i = 0; i < COUNT_OF(jobs); ++i) {
-        assert_int_equal(tw_work_init(&jobs[i], pool, wait_in_gate, &gate, 0), 0);
-        assert_int_equal(tw_runtime_after(rt, &jobs[i].node, 0), 0);
+    for (unsigned i = 0; i < COUNT_OF(items); ++i) {
+        assert_int_equal(tw_work_init(&items[i], pool, wait_in_gate, &gate, 0), 0);
+        assert_int_equal(tw_runtime_after(rt, &items[i].node, 0), 0);
         wait_for(tw_workers_stats(pool, &stats) == 0 && stats.running + stats.waiting == i + 1);
     }
     struct probe probe = {.rt = rt};

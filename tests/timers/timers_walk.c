@@ -11,16 +11,16 @@ enum { TIMERS = 200 };
 
 static struct tw_runtime *rt;
 static struct tw_timers *set;
-static struct probe its[TIMERS];
+static struct probe probes[TIMERS];
 static unsigned visits_of[TIMERS];
 
 static int make(UNUSED void **state) {
     rt = virtual_runtime();
     set = new_set(rt, (struct tw_set_options){0});
-    memset(its, 0, sizeof its);
+    memset(probes, 0, sizeof probes);
     memset(visits_of, 0, sizeof visits_of);
     for (unsigned i = 0; i < TIMERS; ++i)
-        its[i].rt = rt;
+        probes[i].rt = rt;
     return 0;
 }
 
@@ -28,31 +28,31 @@ static int end(UNUSED void **state) { return tw_runtime_free(rt); }
 
 static void start_all(void) {
     for (unsigned i = 0; i < TIMERS; ++i)
-        (i % 3 == 0 ? start_every : start_after)(set, &its[i], (int64_t)(1 + i) * MS);
+        (i % 3 == 0 ? start_every : start_after)(set, &probes[i], (int64_t)(1 + i) * MS);
 }
 
 /* Returns the number of visits, or the result that ended the walk. */
 static int64_t walk(tw_visitor *visitor) {
-    struct counted_walk walk = {.visitor = visitor, .arg = its};
+    struct counted_walk walk = {.visitor = visitor, .arg = probes};
     return counted(tw_timers_each(set, count_and_visit, &walk), &walk);
 }
 
 /* Every visitor of this file first calls this. */
 static struct probe *note_visit(const struct tw_entry *entry, void *visit_arg) {
-    struct probe *it = entry->arg;
-    assert_ptr_equal(visit_arg, its);
-    assert_int_equal(it->id, entry->handle);
+    struct probe *probe = entry->arg;
+    assert_ptr_equal(visit_arg, probes);
+    assert_int_equal(probe->id, entry->handle);
     assert_null(entry->node);
     assert_null(entry->key);
-    assert_int_equal(it->drops, 0);
-    ++visits_of[it - its];
-    return it;
+    assert_int_equal(probe->drops, 0);
+    ++visits_of[probe - probes];
+    return probe;
 }
 
 static void assert_visited_and_dropped(unsigned visits, unsigned drops) {
     for (unsigned i = 0; i < TIMERS; ++i) {
         assert_int_equal(visits_of[i], visits);
-        assert_int_equal(its[i].drops, drops);
+        assert_int_equal(probes[i].drops, drops);
     }
 }
 
@@ -65,7 +65,7 @@ FIXTURE(make, end);
 
 TEST(each_timer_is_visited_once_and_stays) {
     assert_int_equal(tw_timers_each(set, NULL, NULL), -EINVAL); /* P14 */
-    assert_int_equal(tw_timers_each(NULL, only_note, its), -EINVAL);
+    assert_int_equal(tw_timers_each(NULL, only_note, probes), -EINVAL);
     assert_int_equal(walk(only_note), 0);
     start_all();
     assert_int_equal(walk(only_note), TIMERS);
@@ -73,18 +73,19 @@ TEST(each_timer_is_visited_once_and_stays) {
     assert_int_equal(tw_timers_count(set), TIMERS);
     assert_ok(tw_runtime_advance(rt, TIMERS * MS));
     for (unsigned i = 0; i < TIMERS; ++i)
-        assert_true(i % 3 == 0 ? its[i].fires >= 1 : its[i].fires == 1 && its[i].drops == 1);
+        assert_true(i % 3 == 0 ? probes[i].fires >= 1 : probes[i].fires == 1 && probes[i].drops == 1);
     assert_int_equal(walk(only_note), (TIMERS + 2) / 3);
 }
 
 /* --- what the visitor does ----------------------------------------------------------------------- */
 
 static int stop_it(const struct tw_entry *entry, void *visit_arg) {
-    struct probe *it = note_visit(entry, visit_arg);
-    assert_int_equal(
-        (it - its) % 2 ? tw_timer_cancel(set, entry->handle) : tw_timer_cancel_wait(set, entry->handle), 1);
+    struct probe *probe = note_visit(entry, visit_arg);
+    assert_int_equal((probe - probes) % 2 ? tw_timer_cancel(set, entry->handle)
+                                          : tw_timer_cancel_wait(set, entry->handle),
+                     1);
     assert_int_equal(tw_timer_cancel(set, entry->handle), -ESTALE);
-    assert_int_equal(it->drops, 0); /* the drop comes after the visit */
+    assert_int_equal(probe->drops, 0); /* the drop comes after the visit */
     assert_int_equal(timer_remaining(set, entry->handle), TW_NO_DEADLINE);
     return 0;
 }
@@ -100,7 +101,7 @@ TEST(a_visitor_may_cancel_its_timer_which_is_dropped_after_the_visit) {
 }
 
 static int move_it(const struct tw_entry *entry, void *visit_arg) {
-    const bool is_even = (note_visit(entry, visit_arg) - its) % 2 == 0;
+    const bool is_even = (note_visit(entry, visit_arg) - probes) % 2 == 0;
     assert_int_equal(tw_timer_move(set, entry->handle, is_even ? 0 : TW_SECOND), 0);
     return 0;
 }
@@ -110,7 +111,7 @@ TEST(a_visitor_may_move_its_timer) {
     assert_int_equal(walk(move_it), TIMERS);
     assert_visited_and_dropped(1, 0);
     for (unsigned i = 0; i < TIMERS; ++i)
-        assert_int_equal(timer_remaining(set, its[i].id), i % 2 == 0 ? 0 : TW_SECOND);
+        assert_int_equal(timer_remaining(set, probes[i].id), i % 2 == 0 ? 0 : TW_SECOND);
 }
 
 /* A walk ends although each visit starts a timer and makes the set grow. */
@@ -118,8 +119,8 @@ static struct probe more[2 * TIMERS];
 static unsigned started_meanwhile;
 
 static int start_another(const struct tw_entry *entry, void *visit_arg) {
-    struct probe *it = entry->arg;
-    if (it >= its && it < its + TIMERS)
+    struct probe *probe = entry->arg;
+    if (probe >= probes && probe < probes + TIMERS)
         note_visit(entry, visit_arg);
     start_after(set, &more[started_meanwhile], TW_SECOND);
     ++started_meanwhile;
@@ -128,7 +129,7 @@ static int start_another(const struct tw_entry *entry, void *visit_arg) {
 
 static int end_the_walk(const struct tw_entry *entry, void *visit_arg) {
     note_visit(entry, visit_arg);
-    return entry->handle == its[7].id ? 77 : 0;
+    return entry->handle == probes[7].id ? 77 : 0;
 }
 
 TEST(a_visitor_ends_the_walk_with_its_result) {
@@ -155,22 +156,22 @@ TEST(a_visitor_may_start_timers) {
         assert_int_equal(more[i].drops, 1);
 }
 
-static int64_t drained;
+static int64_t cancelled;
 
-static int drain_all(const struct tw_entry *entry, void *visit_arg) {
-    struct probe *it = note_visit(entry, visit_arg);
-    drained = tw_timers_cancel_all(set, NULL, NULL);
-    assert_int_equal(it->drops, 0);
+static int cancel_all(const struct tw_entry *entry, void *visit_arg) {
+    struct probe *probe = note_visit(entry, visit_arg);
+    cancelled = tw_timers_cancel_all(set, NULL, NULL);
+    assert_int_equal(probe->drops, 0);
     assert_int_equal(tw_timers_count(set), 1); /* the visited timer */
     return 0;
 }
 
-TEST(a_visitor_may_drain_and_its_timer_is_dropped_after_the_visit) {
+TEST(a_visitor_may_cancel_all_and_its_timer_is_dropped_after_the_visit) {
     start_all();
-    assert_int_equal(walk(drain_all), 1);
-    assert_int_equal(drained, TIMERS);
+    assert_int_equal(walk(cancel_all), 1);
+    assert_int_equal(cancelled, TIMERS);
     for (unsigned i = 0; i < TIMERS; ++i)
-        assert_int_equal(its[i].drops, 1);
+        assert_int_equal(probes[i].drops, 1);
     assert_int_equal(tw_timers_count(set), 0);
 }
 
@@ -189,24 +190,24 @@ TEST(a_visitor_may_walk_and_must_not_free_the_set) {
 
 /* Advances time inside the visitor: virtual time would stand still. */
 static int let_time_pass(const struct tw_entry *entry, void *visit_arg) {
-    struct probe *it = note_visit(entry, visit_arg);
-    const unsigned before = it->fires;
+    struct probe *probe = note_visit(entry, visit_arg);
+    const unsigned before = probe->fires;
     assert_ok(tw_runtime_advance(rt, TW_SECOND));
-    assert_true(it->fires > before);
-    assert_int_equal(it->drops, 0);
-    const bool is_over = (it - its) % 3 != 0;
+    assert_true(probe->fires > before);
+    assert_int_equal(probe->drops, 0);
+    const bool is_over = (probe - probes) % 3 != 0;
     assert_int_equal(tw_timer_move(set, entry->handle, MS), is_over ? -EBUSY : 0);
     return 0;
 }
 
 TEST(a_timer_that_has_fired_for_the_last_time_is_dropped_after_its_visit) {
-    start_after(set, &its[1], MS);
-    start_every(set, &its[0], MS);
-    its[0].set = its[1].set = set;
+    start_after(set, &probes[1], MS);
+    start_every(set, &probes[0], MS);
+    probes[0].set = probes[1].set = set;
     assert_int_equal(walk(let_time_pass), 2);
-    assert_int_equal(its[1].fires, 1);
-    assert_int_equal(its[1].drops, 1);
-    assert_int_equal(its[0].drops, 0);
+    assert_int_equal(probes[1].fires, 1);
+    assert_int_equal(probes[1].drops, 1);
+    assert_int_equal(probes[0].drops, 0);
     assert_int_equal(tw_timers_count(set), 1);
 }
 
@@ -217,11 +218,11 @@ static void walk_from_drop(void *arg) {
 }
 
 TEST(a_drop_may_walk_and_does_not_visit_its_own_timer) {
-    const struct tw_task task = {.fn = note_fire, .arg = &its[0], .drop = walk_from_drop};
+    const struct tw_task task = {.fn = note_fire, .arg = &probes[0], .drop = walk_from_drop};
     const struct tw_when when = {.due_ns = MS};
-    start_after(set, &its[1], TW_SECOND);
-    assert_int_equal(tw_timer_start(set, &its[0].id, &when, &task), 0);
-    assert_int_equal(tw_timer_cancel(set, its[0].id), 1);
+    start_after(set, &probes[1], TW_SECOND);
+    assert_int_equal(tw_timer_start(set, &probes[0].id, &when, &task), 0);
+    assert_int_equal(tw_timer_cancel(set, probes[0].id), 1);
     assert_int_equal(walked_in_drop, 1);
     assert_int_equal(visits_of[0], 0);
     assert_int_equal(visits_of[1], 1);
@@ -246,8 +247,8 @@ static void *walk_on_thread(void *result) {
 static atomic_bool has_stopped;
 
 static void *stop_and_wait(void *arg) {
-    struct probe *it = arg;
-    it->answer = tw_timer_cancel_wait(set, it->id);
+    struct probe *probe = arg;
+    probe->answer = tw_timer_cancel_wait(set, probe->id);
     atomic_store(&has_stopped, true);
     return NULL;
 }
@@ -259,19 +260,19 @@ static void stop_beside_a_visit(struct tw_set_options options) {
     set = new_set(rt, options);
     shut(&gate);
     atomic_store(&has_stopped, false);
-    start_after(set, &its[0], TW_SECOND);
+    start_after(set, &probes[0], TW_SECOND);
     assert_int_equal(pthread_create(&walker, NULL, walk_on_thread, &visits), 0);
     wait_for(gate.inside == 1);
-    assert_int_equal(pthread_create(&stopper, NULL, stop_and_wait, &its[0]), 0);
-    wait_for(tw_timer_cancel(set, its[0].id) == -ESTALE); /* whichever thread's call came first */
-    assert_int_equal(its[0].drops, 0);
+    assert_int_equal(pthread_create(&stopper, NULL, stop_and_wait, &probes[0]), 0);
+    wait_for(tw_timer_cancel(set, probes[0].id) == -ESTALE); /* whichever thread's call came first */
+    assert_int_equal(probes[0].drops, 0);
     assert_false(has_stopped);
     atomic_store(&gate.open, true);
     pthread_join(stopper, NULL);
-    assert_int_equal(its[0].drops, 1);
+    assert_int_equal(probes[0].drops, 1);
     pthread_join(walker, NULL);
     assert_int_equal(visits, 1);
-    assert_int_equal(its[0].fires, 0);
+    assert_int_equal(probes[0].fires, 0);
     assert_int_equal(tw_timers_count(set), 0);
 }
 
@@ -279,7 +280,7 @@ TEST(cancel_wait_waits_for_a_visit_on_another_thread) {
     struct tw_set_options options = {.capacity = 3};
     stop_beside_a_visit((struct tw_set_options){0});
     assert_int_equal(tw_workers_new(&options.workers, rt, NULL), 0);
-    memset(its, 0, sizeof its);
+    memset(probes, 0, sizeof probes);
     memset(visits_of, 0, sizeof visits_of);
     stop_beside_a_visit(options);
 }
@@ -292,37 +293,37 @@ TEST(a_worker_runs_a_timer_during_its_visit) {
     assert_int_equal(tw_workers_new(&options.workers, rt, NULL), 0);
     set = new_set(rt, options);
     shut(&gate);
-    start_after(set, &its[0], MS);
+    start_after(set, &probes[0], MS);
     assert_int_equal(pthread_create(&walker, NULL, walk_on_thread, &visits), 0);
     wait_for(gate.inside == 1);
     assert_ok(tw_runtime_advance(rt, MS));
-    wait_for(its[0].fires == 1);
-    assert_int_equal(tw_timer_cancel(set, its[0].id), 0);
-    assert_int_equal(its[0].drops, 0);
+    wait_for(probes[0].fires == 1);
+    assert_int_equal(tw_timer_cancel(set, probes[0].id), 0);
+    assert_int_equal(probes[0].drops, 0);
     atomic_store(&gate.open, true);
     pthread_join(walker, NULL);
     wait_for(tw_timers_count(set) == 0);
-    assert_int_equal(its[0].drops, 1);
+    assert_int_equal(probes[0].drops, 1);
 }
 
-static void *drain_on_thread(void *result) {
+static void *cancel_all_on_thread(void *result) {
     *(int64_t *)result = tw_timers_cancel_all(set, NULL, NULL);
     return NULL;
 }
 
-TEST(a_drain_waits_for_a_visit_on_another_thread) {
-    pthread_t walker, drainer;
+TEST(a_cancel_all_waits_for_a_visit_on_another_thread) {
+    pthread_t walker, canceller;
     int64_t visits = 0, result = 99;
     shut(&gate);
-    start_after(set, &its[0], TW_SECOND);
+    start_after(set, &probes[0], TW_SECOND);
     assert_int_equal(pthread_create(&walker, NULL, walk_on_thread, &visits), 0);
     wait_for(gate.inside == 1);
-    assert_int_equal(pthread_create(&drainer, NULL, drain_on_thread, &result), 0);
+    assert_int_equal(pthread_create(&canceller, NULL, cancel_all_on_thread, &result), 0);
     wait_for(tw_runtime_count(rt) == 0); /* the thread has taken the timer off the wheel */
-    assert_int_equal(its[0].drops, 0);
+    assert_int_equal(probes[0].drops, 0);
     atomic_store(&gate.open, true);
     pthread_join(walker, NULL);
-    pthread_join(drainer, NULL);
+    pthread_join(canceller, NULL);
     assert_int_equal(result, 1);
-    assert_int_equal(its[0].drops, 1);
+    assert_int_equal(probes[0].drops, 1);
 }

@@ -95,7 +95,7 @@ TEST(sets_that_were_not_made_give_back_their_cells) {
     struct tw_runtime *rt = runtime_on("manual");
     struct tw_timers *set = NULL;
     int64_t after_first = 0;
-    inject(ONLY(CALL_POSIX_MEMALIGN), USUAL_ERROR, 0, FOR_EVER);
+    inject(ONLY(CALL_POSIX_MEMALIGN), USUAL_ERROR, 0, FOREVER);
     for (unsigned i = 0; i < 5000; ++i) {
         assert_int_equal(open_set(rt, 10, &set), -ENOMEM);
         if (i == 0)

@@ -166,11 +166,11 @@ struct ephemeral {
 };
 
 static void free_oneself(struct tw_node *node, void *arg) {
-    struct ephemeral *const it = arg;
+    struct ephemeral *const ephemeral = arg;
     tw_runtime_cancel(rt, node);
-    atomic_fetch_add(it->freed, 1);
-    memset(it, 0xa5, sizeof *it);
-    free(it);
+    atomic_fetch_add(ephemeral->freed, 1);
+    memset(ephemeral, 0xa5, sizeof *ephemeral);
+    free(ephemeral);
 }
 
 TEST(a_work_item_may_be_freed_in_its_own_callback) {
@@ -179,13 +179,14 @@ TEST(a_work_item_may_be_freed_in_its_own_callback) {
     rt = started_runtime((struct tw_runtime_options){.tick_ns = 50000});
     pool = new_pool(rt, (struct tw_workers_options){.threads = 3, .queue = 64});
     for (int i = 0; i < MANY; ++i) {
-        struct ephemeral *const it = malloc(sizeof *it);
-        it->freed = &freed;
-        assert_ok(tw_work_init(&it->item, pool, free_oneself, it, i % 5 == 0 ? TW_CONCURRENT : 0));
+        struct ephemeral *const ephemeral = malloc(sizeof *ephemeral);
+        ephemeral->freed = &freed;
+        assert_ok(
+            tw_work_init(&ephemeral->item, pool, free_oneself, ephemeral, i % 5 == 0 ? TW_CONCURRENT : 0));
         if (i % 5 != 0) /* the next fire is due while the first runs */
-            assert_ok(tw_runtime_every(rt, &it->item.node, 50000, TW_BURST));
+            assert_ok(tw_runtime_every(rt, &ephemeral->item.node, 50000, TW_BURST));
         else
-            assert_ok(tw_runtime_after(rt, &it->item.node, 0));
+            assert_ok(tw_runtime_after(rt, &ephemeral->item.node, 0));
     }
     wait_for(atomic_load(&freed) == MANY);
     assert_ok(tw_workers_wait(pool));
@@ -207,20 +208,20 @@ struct owned {
 static void *make_and_free(void *seed) {
     uint64_t random = (uint64_t)(uintptr_t)seed;
     for (int i = 0; i < 1500; ++i) {
-        struct owned *const it = malloc(sizeof *it);
-        atomic_init(&it->touched, 0);
-        tw_work_init(&it->item, pool, touch, &it->touched, (unsigned)random_below(&random, 2));
-        tw_runtime_every(rt, &it->item.node, 50000, TW_BURST);
+        struct owned *const owned = malloc(sizeof *owned);
+        atomic_init(&owned->touched, 0);
+        tw_work_init(&owned->item, pool, touch, &owned->touched, (unsigned)random_below(&random, 2));
+        tw_runtime_every(rt, &owned->item.node, 50000, TW_BURST);
         for (uint64_t pause = random_below(&random, 3); pause > 0; --pause)
             nanosleep(&(struct timespec){.tv_nsec = 60000}, NULL);
         if (random_below(&random, 2) == 0)
-            tw_runtime_retire(rt, &it->item.node);
+            tw_runtime_retire(rt, &owned->item.node);
         else
-            tw_runtime_cancel_wait(rt, &it->item.node);
-        if (atomic_load(&it->touched) % 50 != 0)
+            tw_runtime_cancel_wait(rt, &owned->item.node);
+        if (atomic_load(&owned->touched) % 50 != 0)
             atomic_fetch_add(&faults, 1);
-        memset(it, 0xa5, sizeof *it);
-        free(it);
+        memset(owned, 0xa5, sizeof *owned);
+        free(owned);
     }
     return NULL;
 }
@@ -247,14 +248,14 @@ TEST(a_work_item_may_be_freed_once_cancel_wait_or_retire_has_returned) {
 static struct owned *replaced;
 
 static void replace_oneself(UNUSED struct tw_node *node, UNUSED void *arg) {
-    struct owned *const it = replaced;
-    memset(it, 0, sizeof *it);
-    if (tw_work_init(&it->item, pool, wait_in_gate, &gate, 0) != 0 ||
-        tw_runtime_after(rt, &it->item.node, 0) != 0)
+    struct owned *const owned = replaced;
+    memset(owned, 0, sizeof *owned);
+    if (tw_work_init(&owned->item, pool, wait_in_gate, &gate, 0) != 0 ||
+        tw_runtime_after(rt, &owned->item.node, 0) != 0)
         atomic_fetch_add(&faults, 1);
     wait_for(atomic_load(&gate.inside) == 1);
     atomic_store(&runs, 1);
-    tw_runtime_cancel_wait(rt, &it->item.node);
+    tw_runtime_cancel_wait(rt, &owned->item.node);
     if (atomic_load(&gate.passed) != 1)
         atomic_fetch_add(&faults, 1);
 }

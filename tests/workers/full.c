@@ -153,7 +153,7 @@ TEST(an_idle_worker_takes_the_fire_that_an_inline_run_leaves) {
     assert_ok(tw_workers_wait(pool));
     assert_int_equal(runs, 2);
     assert_int_equal(inline_runs, 1);
-    assert_ok(tw_runtime_cancel_all(rt, NULL, NULL)); /* the clear finds nothing of the inline run */
+    assert_ok(tw_runtime_cancel_all(rt, NULL, NULL)); /* the call finds nothing of the inline run */
     end();
 }
 

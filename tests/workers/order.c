@@ -153,11 +153,11 @@ struct serial {
 static struct serial serials[24];
 
 static void count_alone(UNUSED struct tw_node *node, void *arg) {
-    struct serial *const it = arg;
-    if (atomic_exchange(&it->runs, 1))
+    struct serial *const serial = arg;
+    if (atomic_exchange(&serial->runs, 1))
         atomic_fetch_add(&faults, 1);
-    ++it->number;
-    atomic_store(&it->runs, 0);
+    ++serial->number;
+    atomic_store(&serial->runs, 0);
 }
 
 static atomic_bool over;

@@ -13,12 +13,12 @@ struct beat {
 };
 
 static void note_lateness(UNUSED struct tw_node *node, void *arg) {
-    struct beat *const it = arg;
-    const int beat = atomic_load(&it->beats);
+    struct beat *const self = arg;
+    const int beat = atomic_load(&self->beats);
     if (beat == BEATS)
         return;
-    it->lateness[beat] = tw_runtime_now(rt) - tw_runtime_due(rt);
-    atomic_store(&it->beats, beat + 1);
+    self->lateness[beat] = tw_runtime_now(rt) - tw_runtime_due(rt);
+    atomic_store(&self->beats, beat + 1);
 }
 
 static int by_size(const void *a, const void *b) {

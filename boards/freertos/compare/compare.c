@@ -8,7 +8,7 @@
 #include <task.h>
 
 #include <host.h>
-#include <timer.h>
+#include <stopwatch.h>
 
 #include "boards/tests/firmware/expect.h"
 

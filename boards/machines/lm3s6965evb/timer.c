@@ -1,6 +1,6 @@
 /* The watchdog is the stopwatch, because QEMU does not implement reading the general-purpose
  * timers. General-purpose timer 1, in 32-bit mode, is the alarm. Both count down. */
-#include <timer.h>
+#include <stopwatch.h>
 
 #define REGISTER(address) (*(volatile uint32_t *)(address))
 #define CLOCK_GATES_0 REGISTER(0x400FE100u)

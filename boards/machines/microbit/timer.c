@@ -1,7 +1,7 @@
 /* Timer 0, with 32 bits at 8 MHz, serves as stopwatch and alarm: one compare register captures
  * the count for reading, another raises the alarm. It does not run at 16 MHz because the
  * period would not be a whole number of ns, and QEMU would run ahead a little at each reading. */
-#include <timer.h>
+#include <stopwatch.h>
 
 #define REGISTER(address) (*(volatile uint32_t *)(address))
 #define TIMER 0x40008000u

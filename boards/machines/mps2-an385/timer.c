@@ -1,5 +1,5 @@
 /* CMSDK timer 0 is the stopwatch, timer 1 the alarm. Both count down. */
-#include <timer.h>
+#include <stopwatch.h>
 
 #define REGISTER(address) (*(volatile uint32_t *)(address))
 #define STOPWATCH 0x40000000u

@@ -1,7 +1,7 @@
 /* The stopwatch and alarm are the virt machine's real-time clock, which counts nanoseconds and
  * raises its interrupt through the PLIC. QEMU needs -rtc clock=vm; otherwise this clock
  * follows the host's. */
-#include <timer.h>
+#include <stopwatch.h>
 
 #define REGISTER(address) (*(volatile uint32_t *)(address))
 #define RTC 0x00101000u

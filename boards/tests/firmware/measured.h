@@ -6,7 +6,7 @@
 
 #include <board.h>
 #include <clock.h>
-#include <timer.h>
+#include <stopwatch.h>
 
 enum { TICKS_PER_SECOND = 10000 };
 #define CLOCK_PER_TICK (CLOCK_HZ / TICKS_PER_SECOND)

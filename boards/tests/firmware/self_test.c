@@ -11,7 +11,7 @@
 #include <board.h>
 #include <clock.h>
 #include <host.h>
-#include <timer.h>
+#include <stopwatch.h>
 
 #include <tickwheel/board/deadline.h>
 #include <tickwheel/port.h>

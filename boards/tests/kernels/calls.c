@@ -25,16 +25,16 @@ static void play_both(void (*of_test)(void)) {
 static int start(tw_tick delay) { return tw_kernel_start(&timers, &node, delay); }
 static int start_other(tw_tick delay) { return tw_kernel_start(&timers, &other, delay); }
 
-/* --- oneshots ---------------------------------------------------------------------------------- */
+/* --- one-shots --------------------------------------------------------------------------------- */
 
-static void oneshots(void) {
+static void one_shots(void) {
     EXPECT(start(5) == 0 && start_other(0) == 0);
     pass(20);
     EXPECT(fires == 2);
     EXPECT(fired[0].node == &other && fired[0].after == 1);
     EXPECT(fired[1].node == &node && fired[1].after == 6);
 }
-TEST(p01_a_oneshot_fires_when_its_delay_has_passed) { play_both(oneshots); }
+TEST(p01_a_one_shot_fires_when_its_delay_has_passed) { play_both(one_shots); }
 
 static void late_starts(void) {
     pass(40); /* the wheel was last advanced at the beginning */

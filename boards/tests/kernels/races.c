@@ -149,7 +149,7 @@ static void arm_first(void) {
 /* --- what must hold ---------------------------------------------------------------------------- */
 
 /* A start that did not move the timer fires once, unless a stop prevented it. */
-static void check_oneshot(const struct timer *timer) {
+static void check_one_shot(const struct timer *timer) {
     const unsigned left = timer->starts - timer->moves - timer->prevented;
     EXPECT(timer->fires <= left && left <= timer->fires + timer->unsure);
 }
@@ -160,14 +160,14 @@ static void check_periodic(const struct timer *timer) {
 }
 
 static void check_all(void) {
-    check_oneshot(&far);
-    check_oneshot(&first);
-    check_oneshot(&second);
+    check_one_shot(&far);
+    check_one_shot(&first);
+    check_one_shot(&second);
     EXPECT(tw_count(&timers.wheel) == 0 && tw_check(&timers.wheel, NULL, NULL) == 0);
 }
 
 static void check_with_periodic(void) {
-    check_oneshot(&far);
+    check_one_shot(&far);
     check_periodic(&first);
     check_periodic(&second);
 }

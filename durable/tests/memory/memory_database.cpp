@@ -89,55 +89,55 @@ member *database::find(const tw_store_member &who) {
 }
 
 member *database::find_claimer(const tw_store_member &who, std::int64_t now) {
-    member *const it = find(who);
-    return it != nullptr && it->epoch == who.epoch && it->lease_end > now ? it : nullptr;
+    member *const found = find(who);
+    return found != nullptr && found->epoch == who.epoch && found->lease_end > now ? found : nullptr;
 }
 
-void database::take_out(job &it) {
-    switch (it.state()) {
+void database::take_out(job &stored) {
+    switch (stored.state()) {
     case TW_DURABLE_PENDING:
-        it.unused = it.of->pending.extract(&it);
+        stored.unused = stored.of->pending.extract(&stored);
         break;
     case TW_DURABLE_FAILED:
-        it.unused = it.of->failed.extract(&it);
+        stored.unused = stored.of->failed.extract(&stored);
         break;
     default:
-        it.unused = it.holder->held.extract(&it);
+        stored.unused = stored.holder->held.extract(&stored);
     }
 }
 
-void database::put_in(job &it) {
-    switch (it.state()) {
+void database::put_in(job &stored) {
+    switch (stored.state()) {
     case TW_DURABLE_PENDING:
-        it.of->pending.insert(std::move(it.unused));
+        stored.of->pending.insert(std::move(stored.unused));
         break;
     case TW_DURABLE_FAILED:
-        it.of->failed.insert(std::move(it.unused));
+        stored.of->failed.insert(std::move(stored.unused));
         break;
     default:
-        it.holder->held.insert(std::move(it.unused));
+        stored.holder->held.insert(std::move(stored.unused));
     }
 }
 
-void database::hold(job &it, member &holder, std::int64_t now) {
-    take_out(it);
-    it.holder = &holder;
-    it.token = ++last_token;
-    it.started = it.data.ready <= now;
-    put_in(it);
+void database::hold(job &stored, member &holder, std::int64_t now) {
+    take_out(stored);
+    stored.holder = &holder;
+    stored.token = ++last_token;
+    stored.started = stored.data.ready <= now;
+    put_in(stored);
 }
 
-void database::release(job &it) {
-    take_out(it);
-    it.holder = nullptr;
-    it.started = false;
-    put_in(it);
+void database::release(job &stored) {
+    take_out(stored);
+    stored.holder = nullptr;
+    stored.started = false;
+    put_in(stored);
 }
 
-void database::erase(job &it) {
-    kind &of = *it.of;
-    take_out(it);
-    of.jobs.erase(of.jobs.find(*it.key));
+void database::erase(job &stored) {
+    kind &of = *stored.of;
+    take_out(stored);
+    of.jobs.erase(of.jobs.find(*stored.key));
     if (of.jobs.empty())
         kinds.erase(kinds.find(*of.name));
 }
@@ -171,45 +171,45 @@ put_batch::put_batch(database &into, const tw_store_put *puts, std::size_t count
 }
 
 put_batch::made put_batch::make(const database &into, const tw_durable_job &from, std::int64_t now) {
-    made it;
+    made nodes;
     if (into.kinds.find(from.kind) == into.kinds.end()) {
-        const auto at = it.kind_node.try_emplace(from.kind).first;
+        const auto at = nodes.kind_node.try_emplace(from.kind).first;
         at->second.name = &at->first;
     }
-    const auto at = it.job_node.try_emplace(from.key).first;
+    const auto at = nodes.job_node.try_emplace(from.key).first;
     job &fresh = at->second;
     fresh.key = &at->first;
     fresh.data = data_of(from, now);
     pending_index maker;
     fresh.unused = maker.extract(maker.insert(&fresh).first);
-    return it;
+    return nodes;
 }
 
 std::int64_t put_batch::carry_out(tw_store_put *puts, bool keep, member *holder) {
     std::int64_t first = TW_NO_DEADLINE;
     for (std::size_t i = 0; i < made_.size(); ++i) {
         tw_store_put &each = puts[i];
-        job &it = carry_out(made_[i], each, keep);
+        job &stored = carry_out(made_[i], each, keep);
         each.token = 0;
         if (each.existed != 0 && keep)
             continue;
         if (each.hold == 0 || holder == nullptr) {
-            first = std::min(first, it.data.ready);
+            first = std::min(first, stored.data.ready);
             continue;
         }
-        into_.hold(it, *holder, now_);
-        each.token = it.token;
-        each.ready_ns = it.data.ready;
-        each.started = it.started ? 1 : 0;
+        into_.hold(stored, *holder, now_);
+        each.token = stored.token;
+        each.ready_ns = stored.data.ready;
+        each.started = stored.started ? 1 : 0;
     }
     return first;
 }
 
 // Returns the job that has this name after the put.
-job &put_batch::carry_out(made &it, tw_store_put &put, bool keep) {
-    into_.kinds.merge(it.kind_node);
+job &put_batch::carry_out(made &nodes, tw_store_put &put, bool keep) {
+    into_.kinds.merge(nodes.kind_node);
     kind &of = into_.kinds.find(put.job->kind)->second;
-    const auto inserted = of.jobs.insert(it.job_node.extract(it.job_node.begin()));
+    const auto inserted = of.jobs.insert(nodes.job_node.extract(nodes.job_node.begin()));
     job &stays = inserted.position->second;
     put.existed = inserted.inserted ? 0 : 1;
     if (inserted.inserted) {

@@ -99,16 +99,16 @@ struct database {
     member *find_claimer(const tw_store_member &who, std::int64_t now);  // null: dead, or must not claim
 
     // The first takes a job out of its index, the second puts it into the index of its present state.
-    static void take_out(job &it);
-    static void put_in(job &it);
+    static void take_out(job &stored);
+    static void put_in(job &stored);
 
     // Makes a member hold a job, and starts the job if it is ready by now.
-    void hold(job &it, member &holder, std::int64_t now);
+    void hold(job &stored, member &holder, std::int64_t now);
 
     // Makes a held job pending, as it was before it was claimed.
-    static void release(job &it);
+    static void release(job &stored);
 
-    void erase(job &it);
+    void erase(job &stored);
     [[nodiscard]] bool has_dead(std::int64_t now) const;
 
     // Notifies all listeners but `self` of a job that is ready at this time, if that is soon.
@@ -130,7 +130,7 @@ class put_batch {
         job_map job_node;
     };
     static made make(const database &into, const tw_durable_job &from, std::int64_t now);
-    job &carry_out(made &it, tw_store_put &put, bool keep);
+    job &carry_out(made &nodes, tw_store_put &put, bool keep);
 
     database &into_;
     const std::int64_t now_;

@@ -25,11 +25,11 @@ int join(void *of, const char *name, std::int64_t lease_ns, tw_store_member *out
 
 int renew(void *of, const tw_store_member *who, std::int64_t lease_ns, std::int64_t *now_ns) {
     return locked(of, [=](connection &self) {
-        member *const it = self.base->find(*who);
-        if (it == nullptr || it->epoch != who->epoch)
+        member *const found = self.base->find(*who);
+        if (found == nullptr || found->epoch != who->epoch)
             return -ESTALE;
         *now_ns = self.now();
-        it->lease_end = time_after(*now_ns, lease_ns);
+        found->lease_end = time_after(*now_ns, lease_ns);
         return 0;
     });
 }
@@ -37,12 +37,12 @@ int renew(void *of, const tw_store_member *who, std::int64_t lease_ns, std::int6
 int resume(void *of, tw_store_member *who, const std::int64_t *started, std::size_t count,
            tw_store_visitor *each, void *arg) {
     return locked(of, [=](connection &self) {
-        member *const it = self.base->find(*who);
-        if (it == nullptr)
+        member *const found = self.base->find(*who);
+        if (found == nullptr)
             return -ESTALE;
-        who->epoch = ++it->epoch;
+        who->epoch = ++found->epoch;
         int result = 0;
-        for (auto at = it->held.begin(); result == 0 && at != it->held.end(); ++at) {
+        for (auto at = found->held.begin(); result == 0 && at != found->held.end(); ++at) {
             (*at)->started |= std::find(started, started + count, (*at)->token) != started + count;
             const tw_durable_entry entry = (*at)->entry();
             result = each(&entry, arg);
@@ -53,16 +53,16 @@ int resume(void *of, tw_store_member *who, const std::int64_t *started, std::siz
 
 int leave(void *of, const tw_store_member *who) {
     return locked(of, [=](connection &self) {
-        member *const it = self.base->find(*who);
-        if (it == nullptr)
+        member *const found = self.base->find(*who);
+        if (found == nullptr)
             return -ESTALE;
         std::int64_t first = TW_NO_DEADLINE;
-        while (!it->held.empty()) {
-            job &held = **it->held.begin();
+        while (!found->held.empty()) {
+            job &held = **found->held.begin();
             first = std::min(first, held.data.ready);
             database::release(held);
         }
-        self.base->members.erase(it->id);
+        self.base->members.erase(found->id);
         self.base->tell(&self.listening, first, self.now());
         return 0;
     });
@@ -71,10 +71,10 @@ int leave(void *of, const tw_store_member *who) {
 namespace {
 
 // Releases at most `limit` jobs of a dead member. Lowers `first` to the ready time of the first of them.
-std::size_t bury_one(member &it, std::size_t limit, std::int64_t &first) {
+std::size_t bury_one(member &dead, std::size_t limit, std::int64_t &first) {
     std::size_t count = 0;
-    for (; count < limit && !it.held.empty(); ++count) {
-        job &held = **it.held.begin();
+    for (; count < limit && !dead.held.empty(); ++count) {
+        job &held = **dead.held.begin();
         held.data.attempts += held.started ? 1 : 0;
         first = std::min(first, held.data.ready);
         database::release(held);
@@ -178,8 +178,8 @@ int claim(void *of, const tw_store_claim *request, tw_store_visitor *each, void 
         look->has_dead = base.has_dead(now) ? 1 : 0;
         if (const int result = show(chosen, *holder, base.last_token, now, each, arg); result != 0)
             return result;
-        for (job *const it : chosen)
-            base.hold(*it, *holder, now);
+        for (job *const claimed : chosen)
+            base.hold(*claimed, *holder, now);
         return 0;
     });
 }
@@ -191,42 +191,43 @@ namespace {
 // Returns the job if the member holds it with this token, else null.
 job *held_by(database &base, const member &holder, const char *kind_name, const char *key,
              std::int64_t token) {
-    job *const it = base.find(kind_name, key);
-    return it != nullptr && it->holder == &holder && it->token == token ? it : nullptr;
+    job *const found = base.find(kind_name, key);
+    return found != nullptr && found->holder == &holder && found->token == token ? found : nullptr;
 }
 
-void start_one(tw_store_start &which, job *it, bool lease_lasts, std::int64_t now) {
+void start_one(tw_store_start &which, job *held, bool lease_lasts, std::int64_t now) {
     which.started = 0;
-    which.ready_ns = it != nullptr ? it->data.ready : TW_NO_DEADLINE;
+    which.ready_ns = held != nullptr ? held->data.ready : TW_NO_DEADLINE;
     if (lease_lasts && which.ready_ns <= now) {
-        it->started = true;
+        held->started = true;
         which.started = 1;
     }
 }
 
-void move_to(job &it, const tw_store_outcome &outcome, std::optional<std::string> &error, std::int64_t now) {
-    database::take_out(it);
-    it.holder = nullptr;
-    it.started = false;
-    it.failed = outcome.what == TW_STORE_FAIL;
-    it.data.due = time_after(0, outcome.due_ns);
-    it.data.ready = time_after(outcome.ready_is_delay != 0 ? now : 0, outcome.ready_ns);
-    it.data.attempts = outcome.attempts;
-    it.data.error = std::move(error);
-    database::put_in(it);
+void move_to(job &settled, const tw_store_outcome &outcome, std::optional<std::string> &error,
+             std::int64_t now) {
+    database::take_out(settled);
+    settled.holder = nullptr;
+    settled.started = false;
+    settled.failed = outcome.what == TW_STORE_FAIL;
+    settled.data.due = time_after(0, outcome.due_ns);
+    settled.data.ready = time_after(outcome.ready_is_delay != 0 ? now : 0, outcome.ready_ns);
+    settled.data.attempts = outcome.attempts;
+    settled.data.error = std::move(error);
+    database::put_in(settled);
 }
 
-void settle_one(database &base, job &it, const tw_store_outcome &outcome, std::optional<std::string> &error,
+void settle_one(database &base, job &held, const tw_store_outcome &outcome, std::optional<std::string> &error,
                 std::int64_t now) {
     switch (outcome.what) {
     case TW_STORE_END:
-        base.erase(it);
+        base.erase(held);
         break;
     case TW_STORE_RELEASE:
-        database::release(it);
+        database::release(held);
         break;
     default:
-        move_to(it, outcome, error, now);
+        move_to(held, outcome, error, now);
     }
 }
 
@@ -249,8 +250,8 @@ int start(void *of, const tw_store_member *who, tw_store_start *starts, std::siz
         if (holder == nullptr || holder->epoch != who->epoch)
             return -ESTALE;
         for (tw_store_start *each = starts; each != starts + count; ++each) {
-            job *const it = held_by(*self.base, *holder, each->kind, each->key, each->token);
-            start_one(*each, it, holder->lease_end > now, now);
+            job *const held = held_by(*self.base, *holder, each->kind, each->key, each->token);
+            start_one(*each, held, holder->lease_end > now, now);
         }
         return 0;
     });
@@ -266,12 +267,12 @@ int settle(void *of, const tw_store_member *who, tw_store_outcome *outcomes, std
         std::int64_t released = TW_NO_DEADLINE;
         for (std::size_t i = 0; i < count; ++i) {
             tw_store_outcome &each = outcomes[i];
-            job *const it = held_by(*self.base, *holder, each.kind, each.key, each.token);
-            each.matched = it != nullptr ? 1 : 0;
-            if (it != nullptr && each.what == TW_STORE_RELEASE)
-                released = std::min(released, it->data.ready);
-            if (it != nullptr)
-                settle_one(*self.base, *it, each, errors[i], now);
+            job *const held = held_by(*self.base, *holder, each.kind, each.key, each.token);
+            each.matched = held != nullptr ? 1 : 0;
+            if (held != nullptr && each.what == TW_STORE_RELEASE)
+                released = std::min(released, held->data.ready);
+            if (held != nullptr)
+                settle_one(*self.base, *held, each, errors[i], now);
         }
         self.base->tell(&self.listening, released, now);
         return 0;

@@ -104,22 +104,22 @@ int put(void *of, tw_store_put *puts, std::size_t count, int keep, const tw_stor
 
 int remove(void *of, const char *kind_name, const char *key) {
     return locked(of, [=](connection &self) {
-        job *const it = self.base->find(kind_name, key);
-        if (it == nullptr)
+        job *const found = self.base->find(kind_name, key);
+        if (found == nullptr)
             return -ENOENT;
-        const int prevented = it->started ? 0 : 1;
-        self.base->erase(*it);
+        const int prevented = found->started ? 0 : 1;
+        self.base->erase(*found);
         return prevented;
     });
 }
 
-void requeue_one(job &it, std::int64_t now) {
-    database::take_out(it);
-    it.failed = false;
-    it.data.attempts = 0;
-    it.data.error.reset();
-    it.data.ready = now;
-    database::put_in(it);
+void requeue_one(job &stored, std::int64_t now) {
+    database::take_out(stored);
+    stored.failed = false;
+    stored.data.attempts = 0;
+    stored.data.error.reset();
+    stored.data.ready = now;
+    database::put_in(stored);
 }
 
 std::int64_t requeue_in(kind &of, const char *key, std::int64_t now) {
@@ -210,8 +210,8 @@ struct walk {
         }
     }
 
-    [[nodiscard]] bool selects(const job &it) const {
-        return filter.states == 0 || (filter.states & static_cast<unsigned>(it.state())) != 0;
+    [[nodiscard]] bool selects(const job &candidate) const {
+        return filter.states == 0 || (filter.states & static_cast<unsigned>(candidate.state())) != 0;
     }
 };
 
@@ -219,8 +219,8 @@ struct walk {
 int copy_some(connection &self, walk &position, std::vector<copied_job> &into) {
     constexpr std::size_t some = 64;
     into.clear();
-    position.go(*self.base, [&](const job &it) {
-        into.emplace_back(it);
+    position.go(*self.base, [&](const job &found) {
+        into.emplace_back(found);
         return into.size() < some;
     });
     if (!into.empty()) {
@@ -237,8 +237,8 @@ int list_all(void *of, const tw_durable_filter &filter, tw_store_visitor *each, 
         const int error = locked(of, [&](connection &self) { return copy_some(self, position, some); });
         if (error != 0)
             return error;
-        for (copied_job &it : some) {
-            if (const int result = each(it.visit(), arg); result != 0)
+        for (copied_job &copied : some) {
+            if (const int result = each(copied.visit(), arg); result != 0)
                 return result;
         }
     } while (!some.empty());
@@ -248,9 +248,9 @@ int list_all(void *of, const tw_durable_filter &filter, tw_store_visitor *each, 
 int list_one(void *of, const tw_durable_filter &filter, const char *key, tw_store_visitor *each, void *arg) {
     std::optional<copied_job> copy;
     const int error = locked(of, [&](connection &self) {
-        const job *const it = self.base->find(filter.kind, key);
-        if (it != nullptr && walk(filter).selects(*it))
-            copy.emplace(*it);
+        const job *const found = self.base->find(filter.kind, key);
+        if (found != nullptr && walk(filter).selects(*found))
+            copy.emplace(*found);
         return 0;
     });
     return error == 0 && copy ? each(copy->visit(), arg) : error;

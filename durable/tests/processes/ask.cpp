@@ -48,14 +48,15 @@ std::string quoted(const std::string &text) {
     return all + '"';
 }
 
-void say(program &it, const std::string &fields) {
-    const std::lock_guard hold(it.mutex);
+void say(program &self, const std::string &fields) {
+    const std::lock_guard hold(self.mutex);
     std::cout << "{\"real\":" << moment().real << ',' << fields << '}' << std::endl;
 }
 
-void answer(program &it, std::int64_t result, const std::string &text = "") {
+void answer(program &self, std::int64_t result, const std::string &text = "") {
     const char *const why = result < 0 ? tw_durable_explain(static_cast<int>(result)) : "";
-    say(it, "\"result\":" + std::to_string(result) + ",\"why\":" + quoted(why) + ",\"text\":" + quoted(text));
+    say(self,
+        "\"result\":" + std::to_string(result) + ",\"why\":" + quoted(why) + ",\"text\":" + quoted(text));
 }
 
 tw_durable_answer on_fire(tw_durable_fire *fire, void *arg) {
@@ -87,7 +88,7 @@ std::int64_t milliseconds(const settings &all, const char *name) {
     return found != all.end() ? std::stoll(found->second) * TW_MILLISECOND : 0;
 }
 
-int open(program &it, std::istream &words) {
+int open(program &self, std::istream &words) {
     std::string address;
     words >> address;
     std::replace(address.begin(), address.end(), '\t', ' ');
@@ -100,13 +101,14 @@ int open(program &it, std::istream &words) {
     options.lease_ns = milliseconds(all, "lease_ms");
     options.horizon_ns = milliseconds(all, "horizon_ms");
     options.on_event = on_event;
-    options.on_event_arg = &it;
-    if (all.count("runtime") != 0 && (tw_runtime_new(&it.rt, nullptr) != 0 || tw_runtime_start(it.rt) != 0))
+    options.on_event_arg = &self;
+    if (all.count("runtime") != 0 &&
+        (tw_runtime_new(&self.rt, nullptr) != 0 || tw_runtime_start(self.rt) != 0))
         std::abort();
-    return tw_durable_open(&it.jobs, it.rt, address.c_str(), &options);
+    return tw_durable_open(&self.jobs, self.rt, address.c_str(), &options);
 }
 
-int put(program &it, std::istream &words) {
+int put(program &self, std::istream &words) {
     std::string kind, key;
     std::int64_t delay = 0;
     words >> kind >> key >> delay;
@@ -114,35 +116,35 @@ int put(program &it, std::istream &words) {
     job.kind = kind.c_str();
     job.key = key.c_str();
     job.due_ns = delay * TW_MILLISECOND;
-    return tw_durable_put(it.jobs, &job, TW_DURABLE_REPLACE);
+    return tw_durable_put(self.jobs, &job, TW_DURABLE_REPLACE);
 }
 
-int remove(program &it, std::istream &words) {
+int remove(program &self, std::istream &words) {
     std::string kind, key;
     words >> kind >> key;
-    return tw_durable_cancel(it.jobs, kind.c_str(), key.c_str());
+    return tw_durable_cancel(self.jobs, kind.c_str(), key.c_str());
 }
 
-int handle(program &it, std::istream &words) {
+int handle(program &self, std::istream &words) {
     std::string kind;
     words >> kind;
     tw_durable_retries retries{};
     retries.attempts = kind == "bad" ? 1 : 0;
-    return tw_durable_register(it.jobs, kind.c_str(), on_fire, &it, &retries);
+    return tw_durable_register(self.jobs, kind.c_str(), on_fire, &self, &retries);
 }
 
-void tell_counts(program &it) {
+void tell_counts(program &self) {
     tw_durable_counts counts{};
-    const int result = tw_durable_stats(it.jobs, &counts);
-    answer(it, result,
+    const int result = tw_durable_stats(self.jobs, &counts);
+    answer(self, result,
            "held " + std::to_string(counts.held) + " taken_back " + std::to_string(counts.taken_back) +
                " skipped " + std::to_string(counts.skipped) + " errors " + std::to_string(counts.errors) +
                " unsettled " + std::to_string(counts.unsettled));
 }
 
-int list(program &it, std::string &text) {
+int list(program &self, std::string &text) {
     return tw_durable_list(
-        it.jobs, nullptr,
+        self.jobs, nullptr,
         [](const tw_durable_entry *entry, void *all) {
             const std::string error = entry->error != nullptr ? entry->error : "";
             *static_cast<std::string *>(all) += std::string(entry->job.kind) + ' ' + entry->job.key + ' ' +
@@ -152,28 +154,28 @@ int list(program &it, std::string &text) {
         &text);
 }
 
-void tell_list(program &it) {
+void tell_list(program &self) {
     std::string text;
-    const int result = list(it, text);
-    answer(it, result, text);
+    const int result = list(self, text);
+    answer(self, result, text);
 }
 
-void dump(program &it) {
+void dump(program &self) {
     std::string text;
     const int result = tw_durable_dump(
-        it.jobs,
+        self.jobs,
         [](const char *part, std::size_t size, void *all) {
             static_cast<std::string *>(all)->append(part, size);
         },
         &text);
-    answer(it, result, text);
+    answer(self, result, text);
 }
 
-int close(program &it) {
-    const int result = tw_durable_close(it.jobs);
-    tw_runtime_free(it.rt);
-    it.jobs = nullptr;
-    it.rt = nullptr;
+int close(program &self) {
+    const int result = tw_durable_close(self.jobs);
+    tw_runtime_free(self.rt);
+    self.jobs = nullptr;
+    self.rt = nullptr;
     return result;
 }
 
@@ -183,29 +185,29 @@ void let_go(program &asked) {
     answer(asked, 0);
 }
 
-void carry_out(program &it, const std::string &verb, std::istream &words) {
+void carry_out(program &self, const std::string &verb, std::istream &words) {
     if (verb == "open")
-        answer(it, open(it, words));
+        answer(self, open(self, words));
     else if (verb == "handle")
-        answer(it, handle(it, words));
+        answer(self, handle(self, words));
     else if (verb == "put")
-        answer(it, put(it, words));
+        answer(self, put(self, words));
     else if (verb == "remove")
-        answer(it, remove(it, words));
+        answer(self, remove(self, words));
     else if (verb == "count")
-        answer(it, tw_durable_count(it.jobs, nullptr));
+        answer(self, tw_durable_count(self.jobs, nullptr));
     else if (verb == "list")
-        tell_list(it);
+        tell_list(self);
     else if (verb == "now")
-        answer(it, tw_durable_now(it.jobs));
+        answer(self, tw_durable_now(self.jobs));
     else if (verb == "counts")
-        tell_counts(it);
+        tell_counts(self);
     else if (verb == "dump")
-        dump(it);
+        dump(self);
     else if (verb == "go")
-        let_go(it);
+        let_go(self);
     else if (verb == "close")
-        answer(it, close(it));
+        answer(self, close(self));
     else
         std::abort();
 }
@@ -214,13 +216,13 @@ void carry_out(program &it, const std::string &verb, std::istream &words) {
 
 int main() {
     prctl(PR_SET_PDEATHSIG, SIGKILL);  // not to outlive a test that was killed
-    program it;
+    program self;
     for (std::string line, verb; std::getline(std::cin, line);) {
         std::istringstream words(line);
         words >> verb;
-        carry_out(it, verb, words);
+        carry_out(self, verb, words);
     }
-    it.has_ended = true;
-    it.has_ended.notify_all();
-    return close(it) == 0 ? 0 : 1;
+    self.has_ended = true;
+    self.has_ended.notify_all();
+    return close(self) == 0 ? 0 : 1;
 }

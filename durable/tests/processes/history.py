@@ -12,7 +12,7 @@ DONE, AGAIN, RETRY = range(3)
 CONNECTED, DISCONNECTED, LEASE_LOST = range(3)
 ENOENT = -2
 S = 10**9
-FOR_EVER = 2**63
+FOREVER = 2**63
 
 # How long a started job may wait for a worker, and how long a process may take to notice a change.
 QUEUE = 2 * S
@@ -31,7 +31,7 @@ class Fire:
     lease: int
     now: int
     unconfirmed: int
-    ended: int = FOR_EVER
+    ended: int = FOREVER
     lease_at_end: int = 0
     answer: int | None = None
 
@@ -51,7 +51,7 @@ class Act:
     version: int = 0
     delay: int = 0
     period: int = 0
-    ended: int = FOR_EVER
+    ended: int = FOREVER
     result: int | None = None
 
 
@@ -95,7 +95,7 @@ class History:
                 act.ended, act.result = it["boot"], it["result"]
                 self.results[f"{what} {it['result']}"] += 1
             elif what == "event" and it["event"] == DISCONNECTED:
-                away = Trouble("disconnected", it["boot"] - QUEUE, FOR_EVER, process)
+                away = Trouble("disconnected", it["boot"] - QUEUE, FOREVER, process)
                 self.troubles.append(away)
             elif what == "event" and it["event"] == CONNECTED and away:
                 away.ended, away = it["boot"], None

@@ -50,8 +50,8 @@ struct program {
     }
 };
 
-std::uint64_t seed_of_thread(const program &it, std::uint64_t which) {
-    return static_cast<std::uint64_t>(it.setting("seed", 1)) * 1000 + which;
+std::uint64_t seed_of_thread(const program &self, std::uint64_t which) {
+    return static_cast<std::uint64_t>(self.setting("seed", 1)) * 1000 + which;
 }
 
 void pause_for(std::int64_t ns) { std::this_thread::sleep_for(std::chrono::nanoseconds(ns)); }
@@ -75,15 +75,15 @@ tw_durable_answer choose_answer(tw_durable_fire *fire, std::uint64_t *seed) {
 
 // The handler reads the time before the lease: if the lease lasts, it also lasted at that time.
 tw_durable_answer on_fire(tw_durable_fire *fire, void *arg) {
-    auto &it = *static_cast<program *>(arg);
+    auto &self = *static_cast<program *>(arg);
     static std::atomic<std::uint64_t> threads{1'000};
-    thread_local std::uint64_t seed = seed_of_thread(it, threads++);
+    thread_local std::uint64_t seed = seed_of_thread(self, threads++);
     tw_durable_counts counts{};
-    tw_durable_stats(it.jobs, &counts);
-    const std::int64_t now = tw_durable_now(it.jobs);
+    tw_durable_stats(self.jobs, &counts);
+    const std::int64_t now = tw_durable_now(self.jobs);
     const moment begun;
     const long long lease = tw_durable_lease(fire), token = fire->token;
-    it.events.write(
+    self.events.write(
         "fire", begun,
         R"("key":"%s","version":%d,"due":%lld,"overruns":%llu,"attempt":%u,"token":%lld,"lease":%lld,)"
         R"("now":%lld,"unconfirmed":%llu)",
@@ -94,8 +94,8 @@ tw_durable_answer on_fire(tw_durable_fire *fire, void *arg) {
         pause_for(length);
     const tw_durable_answer answer = choose_answer(fire, &seed);
     const moment ended;
-    it.events.write("answer", ended, R"("key":"%s","token":%lld,"lease":%lld,"answer":%d)", fire->key, token,
-                    static_cast<long long>(tw_durable_lease(fire)), static_cast<int>(answer));
+    self.events.write("answer", ended, R"("key":"%s","token":%lld,"lease":%lld,"answer":%d)", fire->key,
+                      token, static_cast<long long>(tw_durable_lease(fire)), static_cast<int>(answer));
     return answer;
 }
 
@@ -191,22 +191,22 @@ class putter {
     std::multimap<std::int64_t, plan> plans_;  // by time
 };
 
-void put_until_told(program &it) {
+void put_until_told(program &self) {
     constexpr std::size_t count = 3;  // their puts share transactions
     std::vector<std::thread> threads;
     for (std::size_t i = 0; i < count; ++i)
-        threads.emplace_back([&it, i] { putter(it, i, count).run(); });
+        threads.emplace_back([&self, i] { putter(self, i, count).run(); });
     for (std::thread &each : threads)
         each.join();
-    it.events.write("quiet", {}, R"("name":"%s")", it.name.c_str());
+    self.events.write("quiet", {}, R"("name":"%s")", self.name.c_str());
 }
 
 // --- draining -----------------------------------------------------------------------------------
 
-std::vector<std::string> periodic_jobs(program &it) {
+std::vector<std::string> periodic_jobs(program &self) {
     std::vector<std::string> keys;
     const int error = tw_durable_list(
-        it.jobs, nullptr,
+        self.jobs, nullptr,
         [](const tw_durable_entry *entry, void *found) {
             if (entry->job.period_ns != 0)
                 static_cast<std::vector<std::string> *>(found)->push_back(entry->job.key);
@@ -214,74 +214,74 @@ std::vector<std::string> periodic_jobs(program &it) {
         },
         &keys);
     if (error != 0)
-        std::fprintf(stderr, "%s: list: %s\n", it.name.c_str(), tw_durable_explain(error));
+        std::fprintf(stderr, "%s: list: %s\n", self.name.c_str(), tw_durable_explain(error));
     return keys;
 }
 
-void drain(program &it) {
+void drain(program &self) {
     std::int64_t left = 1;
-    while (!it.ends && left != 0) {
-        for (const std::string &key : periodic_jobs(it)) {
-            it.events.write("removes", {}, R"("key":"%s")", key.c_str());
-            it.events.write("removed", {}, R"("key":"%s","result":%d)", key.c_str(),
-                            tw_durable_cancel(it.jobs, kind, key.c_str()));
+    while (!self.ends && left != 0) {
+        for (const std::string &key : periodic_jobs(self)) {
+            self.events.write("removes", {}, R"("key":"%s")", key.c_str());
+            self.events.write("removed", {}, R"("key":"%s","result":%d)", key.c_str(),
+                              tw_durable_cancel(self.jobs, kind, key.c_str()));
         }
-        left = tw_durable_count(it.jobs, nullptr);
-        it.events.write("left", {}, R"("count":%lld)", static_cast<long long>(left));
+        left = tw_durable_count(self.jobs, nullptr);
+        self.events.write("left", {}, R"("count":%lld)", static_cast<long long>(left));
         pause_for(50 * ms);
     }
 }
 
 // --- the program --------------------------------------------------------------------------------
 
-int open_once(program &it) {
+int open_once(program &self) {
     tw_durable_options options{};
-    options.name = it.name.c_str();
+    options.name = self.name.c_str();
     options.lease_ns = TW_SECOND;
-    options.timeout_ns = it.setting("timeout_ms", 1000) * ms;
-    options.horizon_ns = it.setting("horizon_ms", 0) * ms;
+    options.timeout_ns = self.setting("timeout_ms", 1000) * ms;
+    options.horizon_ns = self.setting("horizon_ms", 0) * ms;
     options.on_event = on_event;
-    options.on_event_arg = &it;
-    const int error = tw_durable_open(&it.jobs, it.rt, it.address, &options);
-    it.events.write("open", {}, R"("result":%d)", error);
-    if (error != 0 || it.setting("handle", 0) == 0)
+    options.on_event_arg = &self;
+    const int error = tw_durable_open(&self.jobs, self.rt, self.address, &options);
+    self.events.write("open", {}, R"("result":%d)", error);
+    if (error != 0 || self.setting("handle", 0) == 0)
         return error;
     tw_durable_retries retries{};
     retries.attempts = 100'000;  // a try whose process was killed counts
     retries.backoff_ns = 50 * ms;
     retries.backoff_max_ns = 200 * ms;
-    return tw_durable_register(it.jobs, kind, on_fire, &it, &retries);
+    return tw_durable_register(self.jobs, kind, on_fire, &self, &retries);
 }
 
 // Retries, because the database may be away while this process begins.
-bool open_at_last(program &it) {
-    while (!it.ends) {
-        if (open_once(it) == 0)
+bool open_at_last(program &self) {
+    while (!self.ends) {
+        if (open_once(self) == 0)
             return true;
         pause_for(50 * ms);
     }
     return false;
 }
 
-void wait_for_signals(program &it, const sigset_t &signals) {
+void wait_for_signals(program &self, const sigset_t &signals) {
     for (int number = 0; number != SIGTERM;) {
         sigwait(&signals, &number);
-        it.puts = false;
+        self.puts = false;
     }
-    it.ends = true;
+    self.ends = true;
 }
 
-void run(program &it) {
-    if (it.setting("handle", 0) != 0 &&
-        (tw_runtime_new(&it.rt, nullptr) != 0 || tw_runtime_start(it.rt) != 0))
+void run(program &self) {
+    if (self.setting("handle", 0) != 0 &&
+        (tw_runtime_new(&self.rt, nullptr) != 0 || tw_runtime_start(self.rt) != 0))
         std::abort();
-    if (!open_at_last(it))
+    if (!open_at_last(self))
         return;
-    if (it.setting("drain", 0) != 0)
-        return drain(it);
-    if (it.setting("put", 0) != 0)
-        put_until_told(it);
-    while (!it.ends)
+    if (self.setting("drain", 0) != 0)
+        return drain(self);
+    if (self.setting("put", 0) != 0)
+        put_until_told(self);
+    while (!self.ends)
         pause_for(10 * ms);
 }
 
@@ -297,16 +297,16 @@ int main(int argc, char **argv) {
     sigaddset(&signals, SIGTERM);
     pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 
-    program it{argv[1], log(argv[2]), argv[3], {}};
+    program self{argv[1], log(argv[2]), argv[3], {}};
     for (int i = 4; i < argc; ++i)
         if (char *const value = std::strchr(argv[i], '='); value != nullptr)
-            it.settings[std::string(argv[i], value)] = std::atoll(value + 1);
-    std::thread listener([&] { wait_for_signals(it, signals); });
-    run(it);
+            self.settings[std::string(argv[i], value)] = std::atoll(value + 1);
+    std::thread listener([&] { wait_for_signals(self, signals); });
+    run(self);
     kill(getpid(), SIGTERM);
     listener.join();
-    const int closed = tw_durable_close(it.jobs);
-    tw_runtime_free(it.rt);
-    it.events.write("close", {}, R"("result":%d)", closed);
+    const int closed = tw_durable_close(self.jobs);
+    tw_runtime_free(self.rt);
+    self.events.write("close", {}, R"("result":%d)", closed);
     return closed == 0 || closed == -ETIMEDOUT ? 0 : 1;  // the server may be away
 }

@@ -39,7 +39,7 @@ static const struct op steps[] = {
     {.kind = OP_ADVANCE, .tick = 0, .count = 1},
     {.kind = OP_ADVANCE, .tick = 4, .count = 1},
     {.kind = OP_IDLE, .count = 1},
-    {.kind = OP_CLEAR},
+    {.kind = OP_CANCEL_ALL},
 #if TW_RUNTIME
     {.kind = OP_SHIFT, .tick = 3},
 #endif

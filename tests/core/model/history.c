@@ -6,13 +6,26 @@
 #include <stdarg.h>
 
 static const char *const names[OP_KINDS] = {
-    [OP_ARM_AFTER] = "arm_after", [OP_ARM_AT] = "arm_at", [OP_ARM_WITHIN] = "arm_within",
-    [OP_ARM_EVERY] = "arm_every", [OP_MOVE] = "move",     [OP_POSTPONE] = "postpone",
-    [OP_CANCEL] = "cancel",       [OP_RETIRE] = "retire", [OP_RENEW] = "renew",
-    [OP_FREE] = "free",           [OP_SHIFT] = "shift",   [OP_ADVANCE] = "advance",
-    [OP_DRAIN] = "drain",         [OP_UPDATE] = "update", [OP_IDLE] = "idle",
-    [OP_NEXT] = "next",           [OP_CLEAR] = "clear",   [OP_EACH] = "each",
-    [OP_INTERRUPT] = "interrupt", [OP_MISUSE] = "misuse",
+    [OP_ARM_AFTER] = "arm_after",
+    [OP_ARM_AT] = "arm_at",
+    [OP_ARM_WITHIN] = "arm_within",
+    [OP_ARM_EVERY] = "arm_every",
+    [OP_MOVE] = "move",
+    [OP_POSTPONE] = "postpone",
+    [OP_CANCEL] = "cancel",
+    [OP_RETIRE] = "retire",
+    [OP_RENEW] = "renew",
+    [OP_FREE] = "free",
+    [OP_SHIFT] = "shift",
+    [OP_ADVANCE] = "advance",
+    [OP_DRAIN] = "drain",
+    [OP_UPDATE] = "update",
+    [OP_IDLE] = "idle",
+    [OP_NEXT] = "next",
+    [OP_CANCEL_ALL] = "cancel_all",
+    [OP_EACH] = "each",
+    [OP_INTERRUPT] = "interrupt",
+    [OP_MISUSE] = "misuse",
 };
 
 struct event *model_record(struct model *m, const struct op *op) {

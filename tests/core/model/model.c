@@ -136,7 +136,7 @@ static void check_wheel(struct model *m, unsigned wheel) {
     require(m, tw_count(w) == count, "tw_count is %zu, not %zu", tw_count(w), count);
     check_running(m, wheel);
     model_check_records(m, wheel);
-    if (o->clearing != 0)
+    if (o->cancel_alls != 0)
         return;
     check_next(m, wheel);
     check_first(m, wheel, TW_UNBOUNDED);
@@ -192,17 +192,17 @@ void model_on_fire(struct tw_node *node, void *arg) {
     model_fire_ends(m, wheel);
 }
 
-void model_on_clear(struct tw_node *node, void *arg) {
+void model_on_cancel_all(struct tw_node *node, void *arg) {
     struct model *m = arg;
     int timer = model_find(m, node);
     require(m, timer >= 0, "tw_cancel_all passed an unknown node");
     struct oracle_timer *t = &m->oracle.timers[timer];
-    require(m, t->to_clear, "tw_cancel_all passed timer %d, which was not there to be removed", timer);
+    require(m, t->to_cancel, "tw_cancel_all passed timer %d, which was not there to be removed", timer);
     oracle_remove(t);
     model_check(m);
     ++m->depth;
-    if (m->on_clear != NULL)
-        m->on_clear(m, t->wheel, (unsigned)timer);
+    if (m->on_cancel_all != NULL)
+        m->on_cancel_all(m, t->wheel, (unsigned)timer);
     --m->depth;
 }
 
@@ -264,7 +264,7 @@ void model_close(struct model *m) {
             tw_cancel_all(&m->wheels[i], NULL, NULL);
         else
             cancel_all(m, i);
-        require(m, tw_count(&m->wheels[i]) == 0, "something is left on a wheel that was cleared");
+        require(m, tw_count(&m->wheels[i]) == 0, "something is left on a wheel whose timers were cancelled");
     }
     for (unsigned i = 0; i < m->timer_count; ++i) {
         bool is_free = model_is_record(m, i) || (m->bodies[i].buried && WATCHED);

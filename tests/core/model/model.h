@@ -4,7 +4,7 @@
  * operations in readable form.
  *
  * Random, exhaustive and fuzzing tests differ only in how they choose the operations.
- * `on_fire` and `on_clear` let them choose some inside callbacks as well. */
+ * `on_fire` and `on_cancel_all` let them choose some inside callbacks as well. */
 #ifndef TICKWHEEL_TESTS_MODEL_H
 #define TICKWHEEL_TESTS_MODEL_H
 
@@ -30,7 +30,7 @@ enum op_kind {
     OP_UPDATE,
     OP_IDLE,
     OP_NEXT, /* does all look-ahead; then tw_next is exact */
-    OP_CLEAR,
+    OP_CANCEL_ALL,
     OP_EACH,
     OP_INTERRUPT, /* tw_core_interrupt; with a count of 1, where there are records, forget_interruption */
     OP_MISUSE,    /* null and zeroed arguments to every function */
@@ -77,7 +77,7 @@ struct model {
     void *(*allocate)(size_t size); /* NULL: nodes are in_place */
     void (*release)(void *memory);
     void (*on_fire)(struct model *m, unsigned wheel, unsigned timer);
-    void (*on_clear)(struct model *m, unsigned wheel, unsigned timer);
+    void (*on_cancel_all)(struct model *m, unsigned wheel, unsigned timer);
     void (*on_visit)(struct model *m, unsigned wheel); /* of a walk */
     void (*on_failure)(struct model *m);               /* may print how to reproduce the failure */
     void *user;

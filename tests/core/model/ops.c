@@ -326,7 +326,7 @@ static int next(struct model *m, const struct op *op) {
         check_next_of_records(m, op);
         return 0;
     }
-    bool told = !c.w->advancing && !c.w->lagging && c.w->clearing == 0;
+    bool told = !c.w->advancing && !c.w->lagging && c.w->cancel_alls == 0;
     if (!told || oracle_pending(&m->oracle, op->wheel) > FEW || oracle_has_postponed(&m->oracle, op->wheel))
         return 0;
     uint64_t earliest = wide_next_for(oracle_earliest(&m->oracle, op->wheel));
@@ -336,25 +336,25 @@ static int next(struct model *m, const struct op *op) {
 }
 
 /* Records stay. */
-static int clear(struct model *m, const struct op *op) {
+static int cancel_all(struct model *m, const struct op *op) {
     struct call c = call_of(m, op);
     for (unsigned i = 0; i < m->oracle.count; ++i) {
         struct oracle_timer *t = &m->oracle.timers[i];
-        t->to_clear |= !model_is_record(m, i) && t->pending && t->wheel == op->wheel;
+        t->to_cancel |= !model_is_record(m, i) && t->pending && t->wheel == op->wheel;
     }
-    ++c.w->clearing;
-    int result = tw_cancel_all(c.wheel, model_on_clear, m);
-    --c.w->clearing;
+    ++c.w->cancel_alls;
+    int result = tw_cancel_all(c.wheel, model_on_cancel_all, m);
+    --c.w->cancel_alls;
     for (unsigned i = 0; i < m->oracle.count; ++i)
-        require(m, !m->oracle.timers[i].to_clear || m->oracle.timers[i].wheel != op->wheel,
+        require(m, !m->oracle.timers[i].to_cancel || m->oracle.timers[i].wheel != op->wheel,
                 "tw_cancel_all left timer %u", i);
     require(m, result == 0, "tw_cancel_all returned %d", result);
     return result;
 }
 
 #if TW_RUNTIME
-/* No shift during a clear, because nodes that the clear has not handed out yet would become pending again;
- * none that takes a timer beyond the last tick, because the order of the timers that meet there is
+/* No shift during a cancel_all, because nodes that the call has not handed out yet would become pending
+ * again; none that takes a timer beyond the last tick, because the order of the timers that meet there is
  * unspecified; and none while a node is postponed: see begin_shift in lowering.hpp. */
 static int shift(struct model *m, const struct op *op) {
     struct oracle_wheel *w = &m->oracle.wheels[op->wheel];
@@ -368,7 +368,7 @@ static int shift(struct model *m, const struct op *op) {
             last = t->expiry;
         is_postponed |= t->pending && t->wheel == op->wheel && !t->ordered;
     }
-    if (w->clearing != 0 || is_postponed || op->tick > TW_NEVER - 1 - last)
+    if (w->cancel_alls != 0 || is_postponed || op->tick > TW_NEVER - 1 - last)
         return 0;
     test_records_shift(&m->on[op->wheel], op->tick);
     oracle_shift(&m->oracle, op->wheel, op->tick);
@@ -382,7 +382,7 @@ struct visits {
     unsigned char of[MODEL_TIMERS];
 };
 
-/* If no other operation comes in between, the walk must visit all nodes but those of a clear. */
+/* If no other operation comes in between, the walk must visit all nodes but those of a cancel_all. */
 static void on_visit(const struct tw_node *node, const struct tw_node *was, void *arg) {
     struct visits *v = arg;
     struct model *m = v->m;
@@ -404,7 +404,7 @@ static int each(struct model *m, const struct op *op) {
     walk_through(&m->wheels[op->wheel], on_visit, &v);
     for (unsigned i = 0; m->operations == v.operations && i < m->oracle.count; ++i) {
         const struct oracle_timer *t = &m->oracle.timers[i];
-        const bool is_there = !model_is_record(m, i) && t->pending && !t->to_clear && t->wheel == op->wheel;
+        const bool is_there = !model_is_record(m, i) && t->pending && !t->to_cancel && t->wheel == op->wheel;
         require(m, v.of[i] == is_there, "a walk does not meet timer %u", i);
     }
     return 0;
@@ -484,7 +484,7 @@ op_function *const op_functions[OP_KINDS] = {
     [OP_UPDATE] = update,
     [OP_IDLE] = idle,
     [OP_NEXT] = next,
-    [OP_CLEAR] = !TW_SMALL ? clear : left_out,
+    [OP_CANCEL_ALL] = !TW_SMALL ? cancel_all : left_out,
     [OP_EACH] = each,
     [OP_INTERRUPT] = interrupt,
     [OP_MISUSE] = TW_VALIDATION ? misuse : left_out,

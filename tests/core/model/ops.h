@@ -19,7 +19,7 @@ extern op_function *const op_functions[OP_KINDS];
 struct op model_fit(const struct model *m, const struct op *op);
 
 /* model.c */
-tw_callback model_on_fire, model_on_clear;
+tw_callback model_on_fire, model_on_cancel_all;
 void model_check(struct model *m);
 void model_bury(struct model *m, unsigned timer);
 int model_find(struct model *m, const struct tw_node *node); /* -1: there is no such timer */

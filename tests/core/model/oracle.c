@@ -25,7 +25,7 @@ static void place(struct oracle *o, unsigned wheel, struct oracle_timer *t, uint
     const struct oracle_wheel *w = &o->wheels[wheel];
     t->pending = true;
     t->ordered = true;
-    t->to_clear = false;
+    t->to_cancel = false;
     t->wheel = wheel;
     t->expiry = tick;
     t->lo = later(tick, w->lo);
@@ -51,7 +51,7 @@ void oracle_postpone(struct oracle_timer *t, uint64_t tick) {
     t->hi = later(t->hi, tick);
 }
 
-void oracle_remove(struct oracle_timer *t) { t->pending = t->to_clear = false; }
+void oracle_remove(struct oracle_timer *t) { t->pending = t->to_cancel = false; }
 
 void oracle_shift(struct oracle *o, unsigned wheel, uint64_t ticks) {
     for (unsigned i = 0; i < o->count; ++i) {

@@ -32,7 +32,7 @@ struct oracle_timer {
     bool pending;
     bool ordered; /* false once postponed: any order within its tick is right */
     bool is_retired;
-    bool to_clear;  /* pending, and about to be removed by a tw_cancel_all */
+    bool to_cancel; /* pending, and about to be removed by a tw_cancel_all */
     unsigned wheel; /* the wheel it is, or was last, armed on */
     uint64_t expiry, period;
     enum tw_missed missed;
@@ -47,8 +47,8 @@ struct oracle_wheel {
     uint64_t lo, hi; /* bounds of the cursor */
     uint64_t window;
     bool advancing;
-    bool lagging;      /* the last advance left work pending */
-    unsigned clearing; /* depth of tw_cancel_all calls */
+    bool lagging;         /* the last advance left work pending */
+    unsigned cancel_alls; /* depth of tw_cancel_all calls */
     enum oracle_interruption {
         ORACLE_GOES_ON,
         ORACLE_INTERRUPTED, /* nothing fires until an advance has returned 1 */

@@ -289,10 +289,11 @@ static enum op_kind draw_kind(struct model *m) {
         OP_UPDATE,    OP_IDLE,       OP_NEXT,       OP_DRAIN,     OP_MOVE,      OP_MOVE,
     };
 #if TW_RUNTIME
-    static const enum op_kind rare[] = {OP_RETIRE, OP_RENEW, OP_RENEW, OP_CLEAR,    OP_MISUSE,
+    static const enum op_kind rare[] = {OP_RETIRE, OP_RENEW, OP_RENEW, OP_CANCEL_ALL, OP_MISUSE,
                                         OP_SHIFT,  OP_SHIFT, OP_EACH,  OP_INTERRUPT};
 #else
-    static const enum op_kind rare[] = {OP_RETIRE, OP_RENEW, OP_RENEW, OP_CLEAR, OP_MISUSE, OP_INTERRUPT};
+    static const enum op_kind rare[] = {OP_RETIRE,     OP_RENEW,  OP_RENEW,
+                                        OP_CANCEL_ALL, OP_MISUSE, OP_INTERRUPT};
 #endif
     if (one_in(m, 24))
         return rare[draw(m, sizeof rare / sizeof *rare)];
@@ -345,9 +346,9 @@ static unsigned draw_neighbour(struct model *m, unsigned wheel) {
 
 /* Draws the delicate operations: on the timer itself and its neighbours, at ticks nearby. */
 static struct op draw_close_op(struct model *m, unsigned wheel, unsigned timer) {
-    static const enum op_kind kinds[] = {OP_CANCEL,    OP_ARM_AT,    OP_ARM_AT,    OP_POSTPONE, OP_FREE,
-                                         OP_ARM_AFTER, OP_ARM_EVERY, OP_MOVE,      OP_RENEW,    OP_RETIRE,
-                                         OP_SHIFT,     OP_EACH,      OP_INTERRUPT, OP_CLEAR};
+    static const enum op_kind kinds[] = {OP_CANCEL,    OP_ARM_AT,    OP_ARM_AT,    OP_POSTPONE,  OP_FREE,
+                                         OP_ARM_AFTER, OP_ARM_EVERY, OP_MOVE,      OP_RENEW,     OP_RETIRE,
+                                         OP_SHIFT,     OP_EACH,      OP_INTERRUPT, OP_CANCEL_ALL};
     enum { OFTEN = 8, ALL = sizeof kinds / sizeof *kinds };
     unsigned neighbour = one_in(m, 2) ? draw_neighbour(m, wheel) : timer;
     struct op op = {.wheel = wheel, .timer = neighbour == 0 ? timer : neighbour};
@@ -368,7 +369,7 @@ static struct op draw_close_op(struct model *m, unsigned wheel, unsigned timer) 
 static bool may_apply(const struct model *m, const struct op *op) {
     bool advances = op->kind == OP_ADVANCE || op->kind == OP_DRAIN || op->kind == OP_UPDATE;
     const struct oracle_wheel *w = &m->oracle.wheels[op->wheel];
-    return !advances || w->advancing || (m->depth < 3 && w->clearing == 0);
+    return !advances || w->advancing || (m->depth < 3 && w->cancel_alls == 0);
 }
 
 static void act_in_callback(struct model *m, unsigned wheel, unsigned timer) {
@@ -387,7 +388,7 @@ static void on_fire(struct model *m, unsigned wheel, unsigned timer) {
         act_in_callback(m, wheel, timer);
 }
 
-static void on_clear(struct model *m, unsigned wheel, unsigned timer) {
+static void on_cancel_all(struct model *m, unsigned wheel, unsigned timer) {
     if (timer != FAR && one_in(m, 4))
         act_in_callback(m, wheel, timer);
 }
@@ -485,7 +486,7 @@ void play(struct model *m, struct source *s, unsigned origin, uint64_t operation
     struct player p = {.source = s};
     m->user = &p;
     m->on_fire = on_fire;
-    m->on_clear = on_clear;
+    m->on_cancel_all = on_cancel_all;
     m->on_visit = on_visit;
     uint64_t end = m->operations + operations;
     uint64_t now = draw_origin(m, origin % PLAY_ORIGINS);

@@ -246,7 +246,7 @@ TEST(record_check_allows_seams_alone_while_a_sweep_is_under_way) {
     assert_false(names("few logs hold only seams"));
 }
 
-TEST(record_check_allows_seams_that_a_clear_has_taken_out_of_their_rings) {
+TEST(record_check_allows_seams_that_a_cancel_all_has_taken_out_of_their_rings) {
     assert_int_equal(fixture::wheel_api::cancel_all(wheel->w(), nullptr, nullptr), 0);
     assert_int_equal(wheel->seams(), 2);
     assert_int_equal(wheel->broken(), 0);

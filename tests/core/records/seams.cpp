@@ -342,7 +342,7 @@ TEST(sweeps_keep_the_order_of_nodes_and_records) {
 // --- cancel_all ---
 
 // The records stay, and timers that are armed later go behind them.
-TEST(clears_leave_records_in_order_with_what_is_armed_later) {
+TEST(cancel_all_leaves_records_in_order_with_what_is_armed_later) {
     for (const tick distance : distances)
         for (unsigned kinds = 0; kinds < sequence::count; ++kinds)
             for (const unsigned later_kinds : {0x15u, 0x2au, 0x3u, 0x3cu}) {
@@ -367,19 +367,19 @@ TEST(clears_leave_records_in_order_with_what_is_armed_later) {
 }
 
 // Calls act(wheel, i) when a cancel_all hands out its i-th node.
-struct clear_with {
+struct cancel_all_with {
     fixture &wheel;
     void (*act)(fixture &wheel, unsigned i);
     unsigned count = 0;
 
     static void each(tw_node *, void *arg) {
-        auto &self = *static_cast<clear_with *>(arg);
+        auto &self = *static_cast<cancel_all_with *>(arg);
         self.act(self.wheel, self.count++);
     }
     void run() { assert_int_equal(fixture::wheel_api::cancel_all(wheel.w(), each, this), 0); }
 };
 
-TEST(clears_leave_what_is_armed_meanwhile_in_order) {
+TEST(cancel_all_leaves_what_is_armed_meanwhile_in_order) {
     for (const tick distance : distances) {
         fixture wheel(20, start, 20);
         for (std::uint32_t i = 0; i < 5; ++i) {
@@ -388,13 +388,13 @@ TEST(clears_leave_what_is_armed_meanwhile_in_order) {
         }
         static tick due;
         due = start + distance;
-        clear_with clear = {wheel, [](fixture &with, unsigned i) {
-                                with.arm_node(10 + i, due);
-                                with.arm(10 + i, due);
-                                assert_int_equal(with.broken(), 0);
-                            }};
-        clear.run();
-        assert_int_equal(clear.count, 5);
+        cancel_all_with call = {wheel, [](fixture &with, unsigned i) {
+                                    with.arm_node(10 + i, due);
+                                    with.arm(10 + i, due);
+                                    assert_int_equal(with.broken(), 0);
+                                }};
+        call.run();
+        assert_int_equal(call.count, 5);
         fires expected = {0, 1, 2, 3, 4};
         for (std::uint32_t i = 10; i < 15; ++i) {
             expected.push_back(node_at(i));
@@ -404,18 +404,18 @@ TEST(clears_leave_what_is_armed_meanwhile_in_order) {
     }
 }
 
-TEST(clears_may_have_records_stopped_meanwhile) {
+TEST(cancel_all_may_have_records_stopped_meanwhile) {
     fixture wheel(5, start, 5);
     for (std::uint32_t i = 0; i < 5; ++i) {
         wheel.arm_node(i, start + 1);
         wheel.arm(i, start + 1);
     }
-    clear_with clear = {wheel, [](fixture &with, unsigned i) {
-                            with.disarm(4 - i);
-                            assert_int_equal(with.broken(), 0);
-                        }};
-    clear.run();
-    assert_int_equal(clear.count, 5);
+    cancel_all_with call = {wheel, [](fixture &with, unsigned i) {
+                                with.disarm(4 - i);
+                                assert_int_equal(with.broken(), 0);
+                            }};
+    call.run();
+    assert_int_equal(call.count, 5);
     assert_int_equal(wheel.armed(), 0);
     wheel.arm_node(0, start + 1);
     wheel.arm(0, start + 1);
@@ -423,38 +423,38 @@ TEST(clears_may_have_records_stopped_meanwhile) {
 }
 
 // Nodes that a cancel_all has not handed out yet are pending again, behind all others.
-TEST(clears_may_be_ended_by_a_shift_of_all) {
+TEST(cancel_all_may_be_ended_by_a_shift_of_all) {
     fixture wheel(4, 0, 4);
     wheel.arm(0, 9);
     wheel.arm_node(0, 9);
     wheel.arm_node(1, 9);
     wheel.arm(1, 9);  // behind a seam
-    clear_with clear = {wheel, [](fixture &with, unsigned) {
-                            with.arm_node(2, 9);
-                            with.arm(2, 9);
-                            with.arm_node(3, 6);
-                            with.shift(100);
-                            assert_int_equal(with.broken(), 0);
-                        }};
-    clear.run();
-    assert_int_equal(clear.count, 1);
+    cancel_all_with call = {wheel, [](fixture &with, unsigned) {
+                                with.arm_node(2, 9);
+                                with.arm(2, 9);
+                                with.arm_node(3, 6);
+                                with.shift(100);
+                                assert_int_equal(with.broken(), 0);
+                            }};
+    call.run();
+    assert_int_equal(call.count, 1);
     assert_fires(wheel, 109, {node_at(3), 0, 1, node_at(2), 2, node_at(1)});
 }
 
 // The shift comes when all nodes have left and their seams have not, and when a slot before theirs has a
 // node.
-TEST(clears_may_have_all_shifted_while_they_hand_out_the_last_node) {
+TEST(cancel_all_may_have_all_shifted_while_it_hands_out_the_last_node) {
     fixture wheel(3, 0, 3);
     wheel.arm(0, 2);
     wheel.arm_node(0, 2);
     wheel.arm(1, 2);
-    clear_with clear = {wheel, [](fixture &with, unsigned) {
-                            with.arm_node(1, 1);
-                            with.shift(100);
-                            assert_int_equal(with.broken(), 0);
-                        }};
-    clear.run();
-    assert_int_equal(clear.count, 1);
+    cancel_all_with call = {wheel, [](fixture &with, unsigned) {
+                                with.arm_node(1, 1);
+                                with.shift(100);
+                                assert_int_equal(with.broken(), 0);
+                            }};
+    call.run();
+    assert_int_equal(call.count, 1);
     assert_fires(wheel, 102, {node_at(1), 0, 1});
 }
 
@@ -806,7 +806,7 @@ TEST(walks_pass_a_bounded_number_of_seams_at_a_time) {
     assert_int_equal(wheel.broken(), 0);
 }
 
-TEST(clears_drop_one_seam_at_a_time) {
+TEST(cancel_all_drops_one_seam_at_a_time) {
     fixture wheel(many, 0, many);
     arm_many_seams(wheel);
     cancel_all_call own = {nullptr, 1, nullptr, nullptr};
@@ -842,7 +842,7 @@ TEST(nodes_and_records_keep_their_order_when_the_places_of_walks_are_dropped) {
     assert_fires(wheel, 5, expected);
 }
 
-void begin_clear_of_another_thread(fixture &wheel) {
+void begin_cancel_all_of_another_thread(fixture &wheel) {
     static cancel_all_call own;
     own = {nullptr, 1, nullptr, nullptr};
     wheel->begin_cancel_all(own);
@@ -853,10 +853,10 @@ void abandon_it(fixture &wheel) {
 }
 
 // The nodes of a cancel_all are pending again, behind all others.
-TEST(nodes_and_records_keep_their_order_when_a_clear_is_abandoned) {
+TEST(nodes_and_records_keep_their_order_when_a_cancel_all_is_abandoned) {
     fixture wheel(2, 0, 3);
     wheel.arm_node(0, 5);
-    begin_clear_of_another_thread(wheel);
+    begin_cancel_all_of_another_thread(wheel);
     wheel.arm(0, 5);
     wheel.arm_node(1, 5);
     wheel.arm(1, 5);
@@ -866,19 +866,19 @@ TEST(nodes_and_records_keep_their_order_when_a_clear_is_abandoned) {
 }
 
 // Also if seams left their slots with the nodes.
-TEST(nodes_of_an_abandoned_clear_fire_last_though_seams_stood_among_them) {
+TEST(nodes_of_an_abandoned_cancel_all_fire_last_though_seams_stood_among_them) {
     fixture wheel(3, 0, 2);
     wheel.arm_node(0, 2);
     wheel.arm_node(1, 3);
     wheel.arm(1, 3);
-    begin_clear_of_another_thread(wheel);
+    begin_cancel_all_of_another_thread(wheel);
     wheel.arm(0, 2);
     wheel.arm(2, 3);
     abandon_it(wheel);
     assert_fires(wheel, 3, {0, node_at(0), 1, 2, node_at(1)});
 }
 
-TEST(nodes_of_an_abandoned_clear_fire_behind_records_that_were_moved_to_their_tick) {
+TEST(nodes_of_an_abandoned_cancel_all_fire_behind_records_that_were_moved_to_their_tick) {
     for (const bool is_moved_before : {false, true}) {
         fixture wheel(2, 0, 1);
         wheel.arm(1, 1);
@@ -886,7 +886,7 @@ TEST(nodes_of_an_abandoned_clear_fire_behind_records_that_were_moved_to_their_ti
         if (is_moved_before)
             wheel.arm(1, 3);
         wheel.arm_node(0, 3);
-        begin_clear_of_another_thread(wheel);
+        begin_cancel_all_of_another_thread(wheel);
         if (!is_moved_before)
             wheel.arm(1, 3);
         abandon_it(wheel);
@@ -895,13 +895,13 @@ TEST(nodes_of_an_abandoned_clear_fire_behind_records_that_were_moved_to_their_ti
 }
 
 // A slot's log begins with a seam whose nodes a cancel_all has taken, and a slot before that one has a node.
-TEST(shifts_are_not_misled_by_seams_that_left_with_a_clear) {
+TEST(shifts_are_not_misled_by_seams_that_left_with_a_cancel_all) {
     for (const bool are_all_handed_out : {false, true}) {
         fixture wheel(2, 0, 3);
         wheel.arm_node(0, 40);  // so that its slot opens before that of the record
         wheel.arm_node(1, 2);
         wheel.arm(0, 2);
-        begin_clear_of_another_thread(wheel);
+        begin_cancel_all_of_another_thread(wheel);
         if (are_all_handed_out)
             while (wheel->drop_leaving() || wheel->take_leaving() != nullptr) {
             }

@@ -23,15 +23,15 @@ void expect(bool holds) {
 void read_requests(std::string_view bytes) {
     using namespace tickwheel::observe::inspect;
     while (!bytes.empty()) {
-        const request it = read_request(bytes.substr(0, longest_request));
-        if (it.what == request::incomplete || it.what == request::wrong) {
-            expect(it.what == request::wrong || bytes.size() < longest_request);
+        const request parsed = read_request(bytes.substr(0, longest_request));
+        if (parsed.what == request::incomplete || parsed.what == request::wrong) {
+            expect(parsed.what == request::wrong || bytes.size() < longest_request);
             return;
         }
-        expect(it.size > 1 && it.size <= longest_request && it.size <= bytes.size());
-        expect(bytes[it.size - 1] == '\n' && it.timers <= most_timers);
-        expect(it.what == request::stats ? bytes.starts_with("stats\n") : bytes.starts_with("pending "));
-        bytes.remove_prefix(it.size);
+        expect(parsed.size > 1 && parsed.size <= longest_request && parsed.size <= bytes.size());
+        expect(bytes[parsed.size - 1] == '\n' && parsed.timers <= most_timers);
+        expect(parsed.what == request::stats ? bytes.starts_with("stats\n") : bytes.starts_with("pending "));
+        bytes.remove_prefix(parsed.size);
     }
 }
 

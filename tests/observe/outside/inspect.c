@@ -61,8 +61,8 @@ static const char *read_until(int fd, const char *end) {
     static char text[1 << 17];
     size_t size = 0;
     for (text[0] = 0; size < strlen(end) || strcmp(text + size - strlen(end), end) != 0; text[size] = 0) {
-        struct pollfd it = {.fd = fd, .events = POLLIN};
-        if (poll(&it, 1, 60000) != 1 || size == sizeof text - 1)
+        struct pollfd polled = {.fd = fd, .events = POLLIN};
+        if (poll(&polled, 1, 60000) != 1 || size == sizeof text - 1)
             abort();
         const ssize_t got = read(fd, text + size, sizeof text - 1 - size);
         if (got <= 0)
@@ -248,7 +248,7 @@ TEST(leaves_a_file_alone_that_has_taken_the_place_of_its_socket) {
 
 TEST(is_in_a_folder_of_the_users_own) {
     char own[120], link[120];
-    struct stat it;
+    struct stat status;
     snprintf(own, sizeof own, "%s/tickwheel", folder);
     snprintf(link, sizeof link, "%s/elsewhere", folder);
     struct tw_runtime *const rt = started_runtime((struct tw_runtime_options){0});
@@ -262,16 +262,16 @@ TEST(is_in_a_folder_of_the_users_own) {
     assert_int_equal(unlink(own) | rmdir(link), 0);
 
     assert_ok(tw_inspect_start(rt, NULL));
-    assert_int_equal(stat(own, &it), 0);
-    assert_int_equal(it.st_mode & 07777, 0700);
+    assert_int_equal(stat(own, &status), 0);
+    assert_int_equal(status.st_mode & 07777, 0700);
     DIR *const entries = opendir(own);
     const struct dirent *entry;
     while ((entry = readdir(entries)) != NULL && entry->d_name[0] == '.') {
     }
     assert_non_null(entry);
     assert_int_equal(number_in(entry->d_name, ""), getpid());
-    assert_int_equal(fstatat(dirfd(entries), entry->d_name, &it, 0), 0);
-    assert_int_equal(it.st_mode & 07777, 0600);
+    assert_int_equal(fstatat(dirfd(entries), entry->d_name, &status, 0), 0);
+    assert_int_equal(status.st_mode & 07777, 0600);
     closedir(entries);
     assert_ok(tw_runtime_free(rt));
     assert_int_equal(rmdir(own), 0);
@@ -354,8 +354,8 @@ TEST(drops_those_that_do_nothing) {
 static int sockets_of_this_process(void) {
     int count = 0;
     for (int fd = 0; fd < 1024; ++fd) {
-        struct stat it;
-        count += fstat(fd, &it) == 0 && S_ISSOCK(it.st_mode);
+        struct stat status;
+        count += fstat(fd, &status) == 0 && S_ISSOCK(status.st_mode);
     }
     return count;
 }

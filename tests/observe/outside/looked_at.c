@@ -73,9 +73,9 @@ static int be_looked_at(void) {
 static atomic_int fired, ran, handled;
 
 static long long now(void) {
-    struct timespec it;
-    clock_gettime(CLOCK_MONOTONIC, &it);
-    return it.tv_sec * 1000000000LL + it.tv_nsec;
+    struct timespec reading;
+    clock_gettime(CLOCK_MONOTONIC, &reading);
+    return reading.tv_sec * 1000000000LL + reading.tv_nsec;
 }
 
 static void pause_ms(long ms) { nanosleep(&(struct timespec){0, ms * 1000000}, NULL); }
@@ -108,7 +108,7 @@ static int record(void) {
     struct tw_runtime *rt = NULL;
     struct tw_workers *workers = NULL;
     struct tw_node node;
-    struct tw_work job;
+    struct tw_work item;
     tw_handle handle;
     need(tw_runtime_new(&rt, &(struct tw_runtime_options){.thread_name = "fires \"here\""}) == 0);
     need(tw_workers_new(&workers, rt, &(struct tw_workers_options){.threads = 2}) == 0);
@@ -118,10 +118,10 @@ static int record(void) {
     need(tw_trace_start(rt, 10000) == 0);
     tw_node_init(&node, busy, NULL);
     need(tw_runtime_label(rt, &node, "say \"hi\"\n\\ \xc3\xa9 \xff\x01") == 0);
-    need(tw_work_init(&job, workers, on_worker, NULL, TW_CONCURRENT) == 0);
-    need(tw_runtime_label(rt, &job.node, "on a worker") == 0);
+    need(tw_work_init(&item, workers, on_worker, NULL, TW_CONCURRENT) == 0);
+    need(tw_runtime_label(rt, &item.node, "on a worker") == 0);
     need(tw_runtime_every(rt, &node, 3 * MS, TW_BURST) == 0);
-    need(tw_runtime_every(rt, &job.node, 3 * MS, TW_BURST) == 0);
+    need(tw_runtime_every(rt, &item.node, 3 * MS, TW_BURST) == 0);
     need(tw_timer_every(handles, &handle, MS, TW_BURST, public_callback, NULL) == 0);
     while (fired < 20 || ran < 20 || handled < 20)
         pause_ms(1);

@@ -241,11 +241,11 @@ static void *start_and_stop(UNUSED void *arg) {
 }
 
 TEST(is_read_while_it_is_written) {
-    enum { JOBS = 8 };
+    enum { ITEMS = 8 };
     static struct text texts[2];
     struct tw_runtime *const rt = race.rt = started_runtime((struct tw_runtime_options){.tick_ns = 100000});
     struct tw_workers *workers = NULL;
-    struct tw_work jobs[JOBS];
+    struct tw_work items[ITEMS];
     struct tw_node node;
     pthread_t threads[3];
     atomic_int fires = 0;
@@ -253,9 +253,9 @@ TEST(is_read_while_it_is_written) {
     assert_ok(tw_trace_start(rt, 64)); /* so small that the ring wraps all the time */
     tw_node_init(&node, count, &fires);
     assert_ok(tw_runtime_every(rt, &node, MS / 10, TW_BURST));
-    for (int i = 0; i < JOBS; ++i) {
-        assert_ok(tw_work_init(&jobs[i], workers, count, &fires, TW_CONCURRENT));
-        assert_ok(tw_runtime_every(rt, &jobs[i].node, MS / 10, TW_BURST));
+    for (int i = 0; i < ITEMS; ++i) {
+        assert_ok(tw_work_init(&items[i], workers, count, &fires, TW_CONCURRENT));
+        assert_ok(tw_runtime_every(rt, &items[i].node, MS / 10, TW_BURST));
     }
     assert_int_equal(pthread_create(&threads[0], NULL, write_again_and_again, &texts[0]), 0);
     assert_int_equal(pthread_create(&threads[1], NULL, write_again_and_again, &texts[1]), 0);

@@ -38,13 +38,13 @@ TEST(holds_the_last_and_no_others) {
     ring.use(memory, places);
     for (std::uint64_t n = 0; n < 10; ++n)
         ring.put(fire_of(n));
-    tickwheel::observe::kept_fire it;
+    tickwheel::observe::kept_fire fire;
     assert_int_equal(ring.written(), 10);
     assert_int_equal(ring.oldest(), 6);
     for (std::uint64_t n = 0; n < 12; ++n) {
-        assert_int_equal(ring.get(n, it), n >= 6 && n < 10);
+        assert_int_equal(ring.get(n, fire), n >= 6 && n < 10);
         if (n >= 6 && n < 10)
-            assert_int_equal(it.begun, n);
+            assert_int_equal(fire.begun, n);
     }
     ring.forget();
     assert_int_equal(ring.oldest(), 10);
@@ -60,10 +60,10 @@ TEST(is_whole_when_read) {
     while (ring.written() < writers * fires_of_each) {
         const std::uint64_t end = ring.written();
         for (std::uint64_t n = ring.oldest(); n < end; ++n) {
-            tickwheel::observe::kept_fire it;
-            if (!ring.get(n, it))
+            tickwheel::observe::kept_fire fire;
+            if (!ring.get(n, fire))
                 continue;
-            assert_true(is_whole(it));
+            assert_true(is_whole(fire));
             ++read;
         }
     }
@@ -81,9 +81,9 @@ TEST(goes_on_where_a_writer_has_vanished) {
     assert_int_equal(ring.oldest(), next);
     for (std::uint64_t n = 0; n < places; ++n)
         ring.put(fire_of(n));
-    tickwheel::observe::kept_fire it;
+    tickwheel::observe::kept_fire fire;
     for (std::uint64_t n = 0; n < places; ++n)
-        assert_true(ring.get(next + n, it) && it.begun == n);
+        assert_true(ring.get(next + n, fire) && fire.begun == n);
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ static void wait_for(sem_t *event) {
 /* --- nodes, and work items on workers ------------------------------------------------------ */
 
 struct session {
-    struct tw_work job; /* its node first */
+    struct tw_work item; /* its node first */
     int written, read;
 };
 
@@ -68,7 +68,7 @@ static struct session *new_session(int written) {
 }
 
 static void end_session(struct tw_runtime *rt, struct session *session) {
-    check(tw_runtime_cancel_wait(rt, &session->job.node));
+    check(tw_runtime_cancel_wait(rt, &session->item.node));
     assert(session->read + session->written >= 0);
     memset(session, 0x55, sizeof *session);
     free(session);
@@ -76,28 +76,28 @@ static void end_session(struct tw_runtime *rt, struct session *session) {
 
 static void with_nodes(struct scene *scene, int round) {
     struct session *soon = new_session(round), *later = new_session(round), *often = new_session(round);
-    check(tw_node_init(&soon->job.node, on_session, soon));
-    check(tw_node_init(&later->job.node, on_session, later));
-    check(tw_node_init(&often->job.node, on_session, often));
-    check(tw_runtime_after(scene->rt, &soon->job.node, 0));
-    check(tw_runtime_after(scene->rt, &later->job.node, 3600 * TW_SECOND));
-    check(tw_runtime_every(scene->rt, &often->job.node, TW_MILLISECOND, round % 2 ? TW_COALESCE : TW_BURST));
-    tw_runtime_move(scene->rt, &later->job.node, 2 * TW_MILLISECOND);
-    tw_runtime_postpone(scene->rt, &later->job.node, 3 * TW_MILLISECOND);
+    check(tw_node_init(&soon->item.node, on_session, soon));
+    check(tw_node_init(&later->item.node, on_session, later));
+    check(tw_node_init(&often->item.node, on_session, often));
+    check(tw_runtime_after(scene->rt, &soon->item.node, 0));
+    check(tw_runtime_after(scene->rt, &later->item.node, 3600 * TW_SECOND));
+    check(tw_runtime_every(scene->rt, &often->item.node, TW_MILLISECOND, round % 2 ? TW_COALESCE : TW_BURST));
+    tw_runtime_move(scene->rt, &later->item.node, 2 * TW_MILLISECOND);
+    tw_runtime_postpone(scene->rt, &later->item.node, 3 * TW_MILLISECOND);
     let_some_fire(round);
     end_session(scene->rt, soon);
-    check(tw_runtime_every(scene->rt, &often->job.node, 2 * TW_MILLISECOND, TW_DELAY));
+    check(tw_runtime_every(scene->rt, &often->item.node, 2 * TW_MILLISECOND, TW_DELAY));
     end_session(scene->rt, often);
     end_session(scene->rt, later);
 }
 
-static void with_jobs(struct scene *scene, int round) {
+static void with_work_items(struct scene *scene, int round) {
     struct session *once = new_session(round), *often = new_session(round);
-    check(tw_work_init(&once->job, scene->pool, on_session, once, 0));
-    check(tw_work_init(&often->job, scene->pool, on_session, often, 0));
-    check(tw_runtime_after(scene->rt, &once->job.node, 0));
-    check(tw_runtime_every(scene->rt, &often->job.node, TW_MILLISECOND, TW_COALESCE));
-    check(tw_runtime_every(scene->rt, &often->job.node, TW_MILLISECOND, TW_BURST));
+    check(tw_work_init(&once->item, scene->pool, on_session, once, 0));
+    check(tw_work_init(&often->item, scene->pool, on_session, often, 0));
+    check(tw_runtime_after(scene->rt, &once->item.node, 0));
+    check(tw_runtime_every(scene->rt, &often->item.node, TW_MILLISECOND, TW_COALESCE));
+    check(tw_runtime_every(scene->rt, &often->item.node, TW_MILLISECOND, TW_BURST));
     let_some_fire(round);
     end_session(scene->rt, once);
     end_session(scene->rt, often);
@@ -224,7 +224,7 @@ static void *arm_and_end(void *arg) {
     for (int round = 0; round < rounds; round++) {
         struct tw_stats stats;
         with_nodes(scene, round);
-        with_jobs(scene, round);
+        with_work_items(scene, round);
         with_handles(scene->timers, round);
         with_handles(scene->worked_timers, round);
         with_own_handles(scene, round);
@@ -279,12 +279,12 @@ static void play_with_own_wheel(void) {
     pthread_create(&thread, NULL, advance, &own);
     for (int round = 1; round <= rounds; round++) {
         struct session *session = new_session(round);
-        check(tw_node_init(&session->job.node, on_session, session));
-        check(tw_arm_at(&own.wheel, &session->job.node, (tw_tick)round));
+        check(tw_node_init(&session->item.node, on_session, session));
+        check(tw_arm_at(&own.wheel, &session->item.node, (tw_tick)round));
         sem_post(&own.armed);
-        while (tw_pending(&own.wheel, &session->job.node))
+        while (tw_pending(&own.wheel, &session->item.node))
             sched_yield();
-        check(tw_wait(&own.wheel, &session->job.node));
+        check(tw_wait(&own.wheel, &session->item.node));
         free(session);
     }
     pthread_join(thread, NULL);

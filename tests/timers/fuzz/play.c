@@ -409,7 +409,7 @@ static void visit(unsigned home, void *arg) {
 static int visit_handle(const struct tw_entry *entry, void *home) {
     const struct timer *t = entry->arg;
     expect(t->id == entry->handle);
-    if (!t->lives) /* the call is a drain */
+    if (!t->lives) /* the call is a cancel_all */
         expect(tw_timer_cancel(game.sets[t->home], entry->handle) == -ESTALE);
     visit(*(unsigned *)home, entry->arg);
     return 0;
@@ -421,24 +421,24 @@ static int visit_key(const struct tw_entry *entry, void *home) {
     return 0;
 }
 
-/* A walk visits all live timers, and a drain those that had yet to fire. */
-static void walk_or_drain(unsigned home, bool drains) {
+/* A walk visits all live timers, and a cancel_all those that had yet to fire. */
+static void walk_or_cancel_all(unsigned home, bool cancels) {
     int64_t expected = 0;
     for (unsigned i = 0; i < game.count; ++i) {
         struct timer *const t = &game.timers[i];
         if (!is_of(t, home) || !t->lives)
             continue;
-        expected += !drains || t->is_armed || t->kind == SCHEDULED;
-        if (drains)
+        expected += !cancels || t->is_armed || t->kind == SCHEDULED;
+        if (cancels)
             end(t);
     }
     visits = 0;
     const int64_t result = home == TABLE
-                               ? (drains ? tw_keyed_cancel_all(game.table, visit_key, &home)
-                                         : tw_keyed_each(game.table, visit_key, &home))
-                               : (drains ? tw_timers_cancel_all(game.sets[home], visit_handle, &home)
-                                         : tw_timers_each(game.sets[home], visit_handle, &home));
-    expect(result == (drains ? expected : 0));
+                               ? (cancels ? tw_keyed_cancel_all(game.table, visit_key, &home)
+                                          : tw_keyed_each(game.table, visit_key, &home))
+                               : (cancels ? tw_timers_cancel_all(game.sets[home], visit_handle, &home)
+                                          : tw_timers_each(game.sets[home], visit_handle, &home));
+    expect(result == (cancels ? expected : 0));
     expect(visits == expected);
 }
 
@@ -470,7 +470,7 @@ static void operate(unsigned what, unsigned within) {
     else if (set != NODES && what < 45)
         free_set(set, within);
     else if (set != NODES && what < 47)
-        walk_or_drain(set, what == 46);
+        walk_or_cancel_all(set, what == 46);
 }
 
 /* Advances from deadline to deadline, or leaps past all of them: far, near, or to just before the next

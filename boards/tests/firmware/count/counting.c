@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 #include <host.h>
-#include <timer.h>
+#include <stopwatch.h>
 
 #include "../expect.h"
 

@@ -1,6 +1,6 @@
 /* Counts the instructions that calls of timers on FreeRTOS take, without the kernel's own, which read the
  * tick count and mask interrupts: one line each, the least and the most seen. */
-#include <timer.h>
+#include <stopwatch.h>
 
 #include <tickwheel/freertos/timers.h>
 

@@ -1,6 +1,6 @@
 /* Counts what the wheel's calls cost in instructions: one line each, the least and the most seen. Where a
  * line does not say among how many timers, there are 500, or as many as the machine has memory for. */
-#include <timer.h>
+#include <stopwatch.h>
 
 #include <tickwheel/tw.h>
 

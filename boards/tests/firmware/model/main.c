@@ -2,7 +2,7 @@
  * nodes in place. It has one seed and so one run. It prints the time it took, so that two runs
  * that differ in one instruction differ in their output. */
 #include <host.h>
-#include <timer.h>
+#include <stopwatch.h>
 
 #include "core/model/play.h"
 #include "core/model/random_source.h"

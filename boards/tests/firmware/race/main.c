@@ -4,8 +4,8 @@
 
 #include "../expect.h"
 #include "../loop_mask.h"
+#include "earlier_timer.h"
 #include "ledger.h"
-#include "order.h"
 #include "priorities.h"
 #include "sweep.h"
 

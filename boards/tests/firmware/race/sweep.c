@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <timer.h>
+#include <stopwatch.h>
 
 #include "../expect.h"
 #include "priorities.h"

@@ -1,5 +1,5 @@
 /* FreeRTOS on the simulation: defines the functions that the stand-in in kernel/ declares. */
-#include "tickless.h"
+#include "scheduler.h"
 
 #include <FreeRTOS.h>
 #include <task.h>

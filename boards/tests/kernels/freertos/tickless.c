@@ -1,7 +1,7 @@
 /* With tickless idle, an interrupt may come before the kernel has counted the ticks of the sleep that it
  * ended; the scheduler is suspended then. */
-#include "tickless.h"
 #include "adapter.h"
+#include "scheduler.h"
 #include "support/test.h"
 
 static struct tw_freertos timers;

@@ -1,6 +1,6 @@
 #!/bin/sh
-# left_out.sh SCRATCH LIBRARY CC FLAGS...: a call to a function that a small library leaves out does not link,
-# and the linker names the function.
+# small_library.sh SCRATCH LIBRARY CC FLAGS...: a call to a function that a small library leaves out does not
+# link, and the linker names the function.
 set -eu
 scratch=$1 library=$2
 shift 2

@@ -1,7 +1,7 @@
-/* timer.h - a timer of the machine besides the one that counts ticks. It provides an
+/* stopwatch.h - a timer of the machine besides the one that counts ticks. It provides an
  * independent clock to check the first one by, and an interrupt at a chosen time. */
-#ifndef TIMER_H
-#define TIMER_H
+#ifndef STOPWATCH_H
+#define STOPWATCH_H
 
 #include <stdint.h>
 

@@ -1,5 +1,5 @@
 /* tw_runtime_cancel_all passes each node to the caller's function once, in order; timers of handles and keys
- * stay. Clears by several threads: cancel_against_fire.c. Clears of work items: workers/clearing.c. */
+ * stay. Calls by several threads: cancel_against_fire.c. Work items: workers/cancel_all.c. */
 #include "support/runtime_test.h"
 #include "support/timer_remaining.h"
 
@@ -24,18 +24,18 @@ static void make(struct tw_runtime_options options) {
 
 enum { NODES = 300 };
 
-static struct tw_node nodes[NODES], *told[2 * NODES];
-static size_t times_told;
+static struct tw_node nodes[NODES], *reported[2 * NODES];
+static size_t times_reported;
 
 static void note(struct tw_node *node, void *arg) {
     assert_int_equal(tw_runtime_remaining(rt, node), TW_NO_DEADLINE);
-    assert_ptr_equal(arg, &times_told);
-    told[times_told++] = node;
+    assert_ptr_equal(arg, &times_reported);
+    reported[times_reported++] = node;
 }
 
-static void clear(void) {
-    times_told = 0;
-    assert_int_equal(tw_runtime_cancel_all(rt, note, &times_told), 0);
+static void cancel_all(void) {
+    times_reported = 0;
+    assert_int_equal(tw_runtime_cancel_all(rt, note, &times_reported), 0);
 }
 
 /* Arms by delay, deadline and period in turn, on every third tick. */
@@ -50,37 +50,37 @@ static void arm_nodes(void) {
     }
 }
 
-static void assert_each_was_told_once(void) {
-    assert_int_equal(times_told, NODES);
+static void assert_each_was_reported_once(void) {
+    assert_int_equal(times_reported, NODES);
     for (unsigned i = 0; i < NODES; ++i) {
         unsigned times = 0;
-        for (unsigned t = 0; t < times_told; ++t)
-            times += told[t] == &nodes[i];
+        for (unsigned t = 0; t < times_reported; ++t)
+            times += reported[t] == &nodes[i];
         assert_int_equal(times, 1);
     }
 }
 
 /* Nodes of one tick of one timeline come in the order in which they were armed. */
-static void assert_told_in_order(void) {
-    for (unsigned t = 1; t < times_told; ++t)
+static void assert_reported_in_order(void) {
+    for (unsigned t = 1; t < times_reported; ++t)
         for (unsigned s = 0; s < t; ++s) {
-            const size_t earlier = (size_t)(told[s] - nodes), later = (size_t)(told[t] - nodes);
+            const size_t earlier = (size_t)(reported[s] - nodes), later = (size_t)(reported[t] - nodes);
             const bool is_one_tick = earlier / 9 == later / 9 && (earlier % 3 == 2) == (later % 3 == 2);
             assert_true(!is_one_tick || earlier < later);
         }
 }
 
-TEST(every_node_of_both_timelines_is_told_once_and_idle) {
+TEST(every_node_of_both_timelines_is_reported_once_and_idle) {
     const enum tw_clock clocks[] = {TW_CLOCK_VIRTUAL, TW_CLOCK_WALL};
     for (unsigned c = 0; c < COUNT_OF(clocks); ++c) {
         make((struct tw_runtime_options){.driver = "manual", .clock = clocks[c]});
         arm_nodes();
-        clear();
-        assert_each_was_told_once();
-        assert_told_in_order();
+        cancel_all();
+        assert_each_was_reported_once();
+        assert_reported_in_order();
         assert_int_equal(tw_runtime_count(rt), 0);
-        clear();
-        assert_int_equal(times_told, 0);
+        cancel_all();
+        assert_int_equal(times_reported, 0);
         assert_int_equal(tw_runtime_cancel_all(rt, NULL, NULL), 0);
         assert_int_equal(tw_runtime_advance(rt, 3600 * TW_SECOND), 0);
         assert_int_equal(fires, 0);
@@ -99,33 +99,33 @@ static void arm_again_or_cancel_next(struct tw_node *node, void *arg) {
         tw_runtime_cancel(rt, node + 1);
 }
 
-TEST(what_each_arms_stays_and_what_it_cancels_is_not_told) {
+TEST(what_each_arms_stays_and_what_it_cancels_is_not_reported) {
     make((struct tw_runtime_options){.driver = "manual"});
     arm_nodes();
-    times_told = 0;
-    assert_int_equal(tw_runtime_cancel_all(rt, arm_again_or_cancel_next, &times_told), 0);
-    assert_int_equal(times_told, 1 + NODES / 2);
+    times_reported = 0;
+    assert_int_equal(tw_runtime_cancel_all(rt, arm_again_or_cancel_next, &times_reported), 0);
+    assert_int_equal(times_reported, 1 + NODES / 2);
     assert_int_equal(tw_runtime_count(rt), 1);
     assert_int_equal(tw_runtime_advance(rt, 0), 0);
     assert_int_equal(fires, 1);
     tw_runtime_free(rt);
 }
 
-static void clear_inside(UNUSED struct tw_node *node, UNUSED void *arg) { clear(); }
+static void cancel_all_inside(UNUSED struct tw_node *node, UNUSED void *arg) { cancel_all(); }
 
-TEST(a_callback_may_clear_and_nothing_more_fires) {
-    struct tw_node clears;
+TEST(a_callback_may_cancel_all_and_nothing_more_fires) {
+    struct tw_node canceller;
     make((struct tw_runtime_options){.driver = "manual"});
-    tw_node_init(&clears, clear_inside, NULL);
-    assert_int_equal(tw_runtime_every(rt, &clears, MS, TW_COALESCE), 0);
+    tw_node_init(&canceller, cancel_all_inside, NULL);
+    assert_int_equal(tw_runtime_every(rt, &canceller, MS, TW_COALESCE), 0);
     arm_nodes();
     assert_int_equal(tw_runtime_advance(rt, 3600 * TW_SECOND), 0);
-    assert_int_equal(times_told, NODES + 1); /* the last node is periodic */
+    assert_int_equal(times_reported, NODES + 1); /* the last node is periodic */
     assert_int_equal(fires, 0);
     tw_runtime_free(rt);
 }
 
-/* --- what clear does not change -------------------------------------------------------------- */
+/* --- what cancel_all does not change --------------------------------------------------------- */
 
 static int64_t due_by_order[4 * NODES];
 static unsigned by_order;
@@ -153,7 +153,7 @@ TEST(timers_of_handles_and_keys_stay_and_fire_as_they_would_have) {
             assert_int_equal(tw_keyed_after(table, tw_key_number(i), 3600 * TW_SECOND, note_due, NULL), 0);
         }
         assert_int_equal(tw_runtime_advance(rt, 1500 * MS), 0); /* in the middle of the period */
-        clear();
+        cancel_all();
         assert_int_equal(tw_runtime_advance(rt, NODES * TW_SECOND), 0);
         assert_int_equal(by_order, NODES + 2);
         for (unsigned i = 1; i < by_order && !on_wall; ++i)
@@ -168,7 +168,7 @@ TEST(timers_of_handles_and_keys_stay_and_fire_as_they_would_have) {
 /* Sets the clock back when only the first node has been reported, and makes the runtime notice. */
 static void note_and_set_back(struct tw_node *node, void *arg) {
     note(node, arg);
-    if (times_told == 1) {
+    if (times_reported == 1) {
         assert_ok(tw_runtime_set_wall(rt, 1000 * TW_SECOND));
         assert_int_equal(tw_runtime_at(rt, node, 5000 * TW_SECOND), 0);
         assert_int_equal(tw_runtime_cancel(rt, node), 1);
@@ -188,9 +188,9 @@ TEST(p1_a_clock_set_back_meanwhile_makes_nothing_that_stays_fire_early) {
         assert_ok(tw_runtime_at(rt, &nodes[i], 2001 * TW_SECOND));
     }
     assert_ok(tw_timer_start(set, &id, &when, &task));
-    times_told = by_order = 0;
-    assert_ok(tw_runtime_cancel_all(rt, note_and_set_back, &times_told));
-    assert_each_was_told_once();
+    times_reported = by_order = 0;
+    assert_ok(tw_runtime_cancel_all(rt, note_and_set_back, &times_reported));
+    assert_each_was_reported_once();
     assert_int_equal(tw_runtime_count(rt), 1);
     assert_int_equal(timer_remaining(set, id), 1100 * TW_SECOND);
     assert_ok(tw_runtime_advance(rt, 1100 * TW_SECOND - MS));

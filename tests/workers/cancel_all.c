@@ -1,5 +1,5 @@
-/* tw_runtime_cancel_all takes back the work items whose fires wait for a worker. Clears of nodes:
- * runtime/clear.c. */
+/* tw_runtime_cancel_all takes back the work items whose fires wait for a worker. Nodes:
+ * runtime/cancel_all.c. */
 #include "workers_test.h"
 
 #include <tickwheel/timers.h>
@@ -7,8 +7,8 @@
 enum { ITEMS = 50 };
 
 static struct tw_work held, items[ITEMS];
-static struct tw_node *told[ITEMS + 3];
-static unsigned times_told;
+static struct tw_node *reported[ITEMS + 3];
+static unsigned times_reported;
 
 static void count_fire(UNUSED const struct tw_event *event, UNUSED void *arg) { atomic_fetch_add(&runs, 1); }
 
@@ -16,7 +16,7 @@ static void count_fire(UNUSED const struct tw_event *event, UNUSED void *arg) { 
 static void begin(uint32_t queue) {
     shut(&gate);
     atomic_store(&runs, 0);
-    times_told = 0;
+    times_reported = 0;
     rt = new_runtime(by_hand);
     pool = new_pool(rt, (struct tw_workers_options){.threads = 1, .queue = queue});
     hold_a_worker(&held, &gate);
@@ -37,7 +37,7 @@ static struct tw_timers *new_set(void) {
 
 static void note(struct tw_node *node, UNUSED void *arg) {
     assert_int_equal(tw_runtime_remaining(rt, node), TW_NO_DEADLINE);
-    told[times_told++] = node;
+    reported[times_reported++] = node;
 }
 
 static void *advance(UNUSED void *arg) {
@@ -45,7 +45,7 @@ static void *advance(UNUSED void *arg) {
     return NULL;
 }
 
-TEST(a_clear_takes_back_the_work_items_of_all_pools_and_leaves_handles_alone) {
+TEST(a_cancel_all_takes_back_the_work_items_of_all_pools_and_leaves_handles_alone) {
     struct tw_work of_second, often;
     begin(0);
     struct tw_workers *const first = pool, *const second =
@@ -66,7 +66,8 @@ TEST(a_clear_takes_back_the_work_items_of_all_pools_and_leaves_handles_alone) {
     }
     assert_ok(tw_runtime_advance(rt, 3 * TW_MILLISECOND));
     assert_ok(tw_runtime_cancel_all(rt, note, NULL));
-    assert_int_equal(times_told, ITEMS + 3); /* `often` once, although a fire of it waits and it is pending */
+    assert_int_equal(times_reported,
+                     ITEMS + 3); /* `often` once, although a fire of it waits and it is pending */
     for (unsigned i = 0; i < ITEMS; ++i)
         assert_int_equal(tw_runtime_cancel(rt, &items[i].node), 0);
     atomic_store(&gate.open, true);
@@ -83,30 +84,30 @@ static void note_and_fire_next(struct tw_node *node, void *arg) {
     pthread_join(thread, NULL);
 }
 
-TEST(a_work_item_that_fires_during_the_clear_is_not_taken_back) {
+TEST(a_work_item_that_fires_during_the_cancel_all_is_not_taken_back) {
     begin(0);
     init_item(&items[0], pool, count, NULL);
     init_item(&items[1], pool, count, NULL);
     fire(&items[0]);
     assert_ok(tw_runtime_cancel_all(rt, note_and_fire_next, NULL));
-    assert_int_equal(times_told, 1);
-    assert_ptr_equal(told[0], &items[0].node);
+    assert_int_equal(times_reported, 1);
+    assert_ptr_equal(reported[0], &items[0].node);
     end(1);
 }
 
-static void clear(UNUSED struct tw_node *node, UNUSED void *arg) {
+static void cancel_all(UNUSED struct tw_node *node, UNUSED void *arg) {
     if (tw_runtime_cancel_all(rt, note, NULL) != 0)
         atomic_fetch_add(&faults, 1);
     atomic_fetch_add(&runs, 1);
 }
 
-TEST(an_inline_run_may_clear_the_next_fire_of_its_own_work_item) {
+TEST(an_inline_run_may_cancel_the_next_fire_of_its_own_work_item) {
     begin(1);
-    init_item(&items[0], pool, clear, NULL);
+    init_item(&items[0], pool, cancel_all, NULL);
     fire(&items[0]);
     fire(&items[0]);
-    assert_int_equal(times_told, 1);
-    assert_ptr_equal(told[0], &items[0].node);
+    assert_int_equal(times_reported, 1);
+    assert_ptr_equal(reported[0], &items[0].node);
     end(1);
     assert_int_equal(faults, 0);
 }
@@ -123,7 +124,7 @@ static void note_and_end_inline_run(struct tw_node *node, void *arg) {
     wait_for(stats_of(pool).running == 1);
 }
 
-TEST(a_clear_finds_work_items_whose_places_in_the_queue_change_meanwhile) {
+TEST(a_cancel_all_finds_work_items_whose_places_in_the_queue_change_meanwhile) {
     pthread_t thread;
     tw_handle id;
     const struct tw_task task = {.fn = pass_inline};
@@ -144,9 +145,9 @@ TEST(a_clear_finds_work_items_whose_places_in_the_queue_change_meanwhile) {
     wait_for(of_inline.inside == 1);
     assert_ok(tw_runtime_cancel_all(rt, note_and_end_inline_run, NULL));
     pthread_join(thread, NULL);
-    assert_int_equal(times_told, 2);
-    assert_ptr_equal(told[0], &items[1].node);
-    assert_ptr_equal(told[1], &items[0].node);
+    assert_int_equal(times_reported, 2);
+    assert_ptr_equal(reported[0], &items[1].node);
+    assert_ptr_equal(reported[1], &items[0].node);
     end(1);
     assert_int_equal(of_inline.passed, 2);
 }

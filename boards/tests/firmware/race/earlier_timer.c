@@ -1,7 +1,7 @@
 /* P2, P3 with an interrupt: if the interrupt arms a timer earlier than others during an advance,
  * that timer fires before the others, either in that advance or because tw_next asks for another
  * advance at once. */
-#include "order.h"
+#include "earlier_timer.h"
 
 #include <tickwheel/tw.h>
 

@@ -143,10 +143,10 @@ TW_MUST_CHECK int tw_keyed_every(struct tw_keyed *keyed, struct tw_key key, int6
  *            `next` has not yet returned the next deadline */
 int tw_keyed_move(struct tw_keyed *keyed, struct tw_key key, int64_t delay_ns);
 
-/* Restarts a timer's delay: moves the timer by the delay that it was last set with,
- * without slack and jitter; a periodic timer is now due one period from now. Returns 0.
+/* Restarts a timer's delay: moves the timer by the delay that it was last set with, without
+ * slack and jitter; a periodic timer is now due one period from now. Returns 0.
  *   -EINVAL  also: the timer has no delay: it was set with an absolute deadline, or `next` has
- *            returned its deadline, and it has not been moved since
+ *            returned its deadline
  *   -ENOENT  see Conventions
  *   -EBUSY   its last fire has begun or waits for a worker, so it cannot be moved any more; or
  *            `next` has not yet returned the next deadline */

@@ -8,6 +8,7 @@
 #include <concepts>
 #include <memory>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include <tickwheel/callback.hpp>
@@ -62,17 +63,21 @@ template <class F, class Of = runtime> class pinned_timer {
     void label(const char *text) { detail::check(tw_runtime_label(home_->rt, node(), text)); }
 
     // Arm the timer: once after a delay, once at a time point, or with a period. A pending timer is
-    // moved.
+    // moved. Throw std::system_error (invalid_argument) if the options have a label: see label().
     template <class Rep, class Period> void after(std::chrono::duration<Rep, Period> delay) {
         detail::check(tw_runtime_after(home_->rt, node(), detail::delay_in(delay)));
     }
-    template <class Duration> void at(std::chrono::time_point<clock, Duration> moment) {
-        detail::check(tw_runtime_at(home_->rt, node(), detail::reading_of(moment)));
+    template <class Rep, class Period>
+    void after(std::chrono::duration<Rep, Period> delay, const once_options &o) {
+        arm(detail::when_in(delay, o.slack, o.jitter), o.label);
+    }
+    template <class Duration>
+    void at(std::chrono::time_point<clock, Duration> moment, const once_options &o = {}) {
+        arm(detail::when_at(moment, o.slack, o.jitter), o.label);
     }
     template <class Rep, class Period>
     void every(std::chrono::duration<Rep, Period> period, const periodic_options &o = {}) {
-        const tw_when when = detail::every(period, o);
-        detail::check(tw_runtime_arm(home_->rt, node(), &when));
+        arm(detail::every(period, o), o.label);
     }
 
     // Makes a pending timer due `delay` from now, earlier or later than it was. Returns false and does
@@ -106,6 +111,13 @@ template <class F, class Of = runtime> class pinned_timer {
     [[nodiscard]] bool pending() const noexcept { return remaining().has_value(); }
 
   private:
+    void arm(const tw_when &when, const char *label) {
+        if (label != nullptr)
+            throw std::system_error(std::make_error_code(std::errc::invalid_argument),
+                                    "a pinned timer has its label from label()");
+        detail::check(tw_runtime_arm(home_->rt, node(), &when));
+    }
+
     tw_node *node() noexcept { return detail::node_in(node_); }
 
     static bool was_pending(int result) {

@@ -24,7 +24,7 @@
 //               std::errc. After an exception nothing has changed. Functions that cancel or
 //               query do not throw.
 //   Threads     Any thread may make any call, callbacks included. Only one thread at a time may
-//               construct, destroy or assign an object.
+//               construct, destroy, assign or detach an object.
 //   Lifetimes   In the order of scopes: a runtime first, then its pools, then the timers made on
 //               them. Timers, pinned timers and coroutines that sleep may also outlive their
 //               runtime: then they have ended.

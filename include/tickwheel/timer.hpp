@@ -27,7 +27,7 @@ namespace tickwheel {
 // hold a lock that the callback takes. Called from inside the callback itself, it does not wait.
 //
 // A timer may outlive its runtime: then the timer has ended. Calls on one object from several
-// threads are safe, except constructing, destroying, moving and assigning it.
+// threads are safe, except constructing, destroying, moving, assigning and detaching it.
 class [[nodiscard("a discarded timer is cancelled at once; see spawn")]] timer {
   public:
     timer() noexcept = default;  // owns no timer
@@ -55,9 +55,8 @@ class [[nodiscard("a discarded timer is cancelled at once; see spawn")]] timer {
         return moved_by(tw_timer_move, detail::delay_in(delay));
     }
 
-    // Like move(), by the delay that the timer was started with, or by its period. To
-    // keep an idle timeout from firing, call this at each sign of activity. Throws
-    // std::system_error (invalid_argument) for a timer that was started with a deadline or a
+    // Like move(), by the delay that the timer was started with, or by its period. To keep an idle
+    // timeout from firing, call this at each sign of activity. Throws std::system_error (invalid_argument) for a timer that was started with a deadline or a
     // schedule.
     bool again() { return moved_by(tw_timer_again); }
 
@@ -70,7 +69,7 @@ class [[nodiscard("a discarded timer is cancelled at once; see spawn")]] timer {
         return std::chrono::nanoseconds(std::max<std::int64_t>(entry.remaining_ns, 0));
     }
 
-    // Returns true unless the timer is gone.
+    // Returns true unless the timer is gone; true in its last callback, too.
     [[nodiscard]] bool pending() const noexcept { return remaining().has_value(); }
 
     // Gives up ownership: the timer goes on without an owner, until its last fire or until its
@@ -225,8 +224,8 @@ template <class Clock, class Node> class basic_timers {
 
     // Makes a timer that fires once, `delay` from now, and has no owner. The cheapest kind.
     template <class Rep, class Period, callback<delay_clock> F>
-    void spawn(std::chrono::duration<Rep, Period> delay, F f, const char *label = nullptr) {
-        start<delay_clock>(detail::when_in(delay), std::move(f), label);
+    void spawn(std::chrono::duration<Rep, Period> delay, F f, once_options o = {}) {
+        start<delay_clock>(detail::when_in(delay, o.slack, o.jitter), std::move(f), o.label);
     }
 
     // Suspends a coroutine: co_await the result. The co_await returns true after a full sleep, and

@@ -124,11 +124,11 @@ int tw_timer_cancel_wait(struct tw_timers *timers, tw_handle handle);
  *            cancel it when it is no longer needed */
 int tw_timer_move(struct tw_timers *timers, tw_handle handle, int64_t delay_ns);
 
-/* Restarts a timer's delay: moves the timer by the delay that it was started with,
- * without slack and jitter; a periodic timer is now due one period from now. To keep an idle timeout from
- * firing, call this at each sign of activity. Returns 0.
+/* Restarts a timer's delay: moves the timer by the delay that it was started with, without slack
+ * and jitter; a periodic timer is now due one period from now. To keep an idle timeout from firing,
+ * call this at each sign of activity. Returns 0.
  *   -EINVAL  also: the timer has no delay: it was started with an absolute deadline, or `next` has
- *            returned its deadline, and it has not been moved since
+ *            returned its deadline
  *   -EBUSY   its last fire has begun or waits for a worker, so it cannot be moved any more; or
  *            `next` has not yet returned the next deadline */
 int tw_timer_again(struct tw_timers *timers, tw_handle handle);

@@ -42,7 +42,7 @@ void walk_nodes(pending_walk &walk) {
         tw_walk at = {};
         tw_entry entry;
         while (!walk.is_over() && find_next(walk.rt, line, at, entry))
-            walk.result = walk.to.visit(&entry, walk.to.arg);
+            walk.result = runtime::explain_system_error(walk.to.visit(&entry, walk.to.arg));
         tw_walk_end(&line.wheel, &at);
     });
 }

@@ -244,14 +244,14 @@ window tickwheel::runtime::window_of(tw_runtime &rt, const tw_when &when) {
 }
 
 const char *tickwheel::runtime::what_is_wrong(const tw_runtime &rt, const tw_when &when) {
+    if (when.period_ns < 0)
+        return "the period is negative";
     if (when.due_ns < 0)
         return when.absolute != 0 ? "the deadline is negative" : "the delay is negative";
     if (when.slack_ns < 0)
         return "the slack is negative";
     if (when.jitter_ns < 0)
         return "the jitter is negative";
-    if (when.period_ns < 0)
-        return "the period is negative";
     if (when.period_ns == 0 && when.fires != 0)
         return "fires is set, but there is no period";
     if (when.period_ns != 0 && static_cast<std::uint64_t>(when.period_ns) < rt.steady.unit.ns)

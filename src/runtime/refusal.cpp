@@ -44,7 +44,7 @@ const char *meaning_of(int error) {
     case -ENOENT:
         return "not found: nothing has this name, handle, key or descriptor, or the node is not pending";
     case -ESTALE:
-        return "the timer is gone: it has fired for the last time, or was stopped";
+        return "the timer is gone: it has fired for the last time, or was cancelled";
     case -EBADF:
         return "not an open descriptor";
     case -ECHILD:

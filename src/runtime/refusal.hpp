@@ -25,7 +25,7 @@ const char *noted_for(int error);
     return result < 0 ? refuse_as_the_wheel(result) : result;
 }
 
-// The same for an error of the system or a driver.
+// The same for an error of the system, a driver or a visitor.
 inline int explain_system_error(int result) { return result < 0 ? refuse(result, nullptr) : result; }
 
 }  // namespace tickwheel::runtime

@@ -85,7 +85,7 @@ int reserve(record_set &set, record &timer) TW_REQUIRES(core::wheels_lock) {
     if (keyed.replaced != nullptr)
         return 0;
     const bool is_full = keyed.capacity != 0 && keyed.keys.count() == keyed.capacity;
-    return is_full ? runtime::refuse(-ENOSPC, "the set has as many timers as its capacity")
+    return is_full ? runtime::refuse(-ENOSPC, "the table has as many timers as its capacity")
                    : keyed.keys.reserve_one();
 }
 

@@ -36,7 +36,7 @@ int visit(record_set &set, record &timer, const record_visitor &visitor, record_
     tw_key key;
     const tw_entry entry = entry_of(set, timer, key);
     const user_call unlocked(set, timer, lock);
-    return visitor.visit(&entry, visitor.arg);
+    return runtime::explain_system_error(visitor.visit(&entry, visitor.arg));
 }
 
 // Keeps a record during a visit, as a run that has begun would. If a call ends the record meanwhile, it

@@ -100,7 +100,7 @@ int make_set(Set **made, tw_runtime *rt, const tw_set_options *given, const look
     if (const int error = check_usable(rt, options); error != 0)
         return error;
     if (made == nullptr)
-        return runtime::refuse(-EINVAL, "the place for the set is null");
+        return runtime::refuse(-EINVAL, "the place for the set or table is null");
     void *const memory = std::calloc(1, sizeof(Set));
     if (memory == nullptr)
         return -ENOMEM;
@@ -123,7 +123,7 @@ int free_set(record_set *set);
 // --- calls on a set ----------------------------------------------------------------------
 
 // check_usable returns 0 if `set` may be used; check_arming, if it may also start or move a record.
-inline int refuse_set() { return runtime::refuse(-EINVAL, "the set of timers is null"); }
+inline int refuse_set() { return runtime::refuse(-EINVAL, "the set or table is null"); }
 inline int check_usable(const record_set *set) {
     return set == nullptr ? refuse_set() : runtime::check_usable(set->rt);
 }

@@ -114,7 +114,7 @@ TEST_F(Timer, CountsForItsLabel) {
     tw_label_counts counts[3];
     const timer once = rt.after(1s, firing(), {.label = "kind"});
     const timer often = rt.every(1s, firing(), {.label = "kind"});
-    rt.spawn(1s, firing(), "kind");
+    rt.spawn(1s, firing(), {.label = "kind"});
     pinned_timer pinned{rt, firing()};
     pinned.label("pinned");
     pinned.after(1s);

@@ -35,6 +35,20 @@ TEST(again_is_without_slack) {
     stop_all();
 }
 
+TEST(again_starts_the_first_delay_also_after_a_move) {
+    struct probe probe = {.rt = rt};
+    start_after(set, &probe, 10 * MS);
+    assert_int_equal(tw_timer_move(set, probe.id, 20 * MS), 0);
+    assert_int_equal(timer_remaining(set, probe.id), 20 * MS);
+    assert_int_equal(tw_timer_again(set, probe.id), 0);
+    assert_int_equal(timer_remaining(set, probe.id), 10 * MS);
+    stop_all();
+    start(set, &probe, (struct tw_when){.due_ns = tw_runtime_now(rt) + 10 * MS, .absolute = 1});
+    assert_int_equal(tw_timer_move(set, probe.id, 20 * MS), 0);
+    assert_int_equal(tw_timer_again(set, probe.id), -EINVAL);
+    stop_all();
+}
+
 /* The period is no multiple of the tick, so each deadline rounds up by itself. */
 TEST(again_begins_a_new_grid_of_a_fine_period) {
     static const int64_t parts_of_tick[] = {MS / 4, 1};

@@ -1,7 +1,7 @@
 # tickwheel_add_library(target PORT port [ENGINE wheel|tree|tree32] [SMALL on|off] [VALIDATION on|off]
 #                       [PORT_INCLUDES folder...] [BASEPRI priority] [RUNTIME on|off] [CHECK on|off]
 #                       [CORE source...])
-# where port is a folder of src/ports or boards, or the path of a header
+# where port is a folder of src/ports or boards, or the path of a header, absolute or from the top project
 #
 # Adds a library. By default ENGINE is wheel, VALIDATION is on, and the other switches are off. RUNTIME adds the
 # runtime and its drivers. CORE names sources that replace src/core/c_api.cpp. The project builds one library;
@@ -44,6 +44,7 @@ endfunction()
 function(tickwheel_get_port_header variable port)
     get_filename_component(tickwheel_root ${CMAKE_CURRENT_FUNCTION_LIST_DIR} DIRECTORY)
     if(NOT port MATCHES "^[a-z]+$")
+        get_filename_component(port "${port}" ABSOLUTE BASE_DIR "${CMAKE_SOURCE_DIR}")
         set(${variable} ${port} PARENT_SCOPE)
         return()
     endif()

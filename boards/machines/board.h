@@ -15,7 +15,8 @@ void on_tick(void);   /* the timer that counts ticks */
 void on_signal(void); /* the software interrupt */
 void on_alarm(void);  /* the other timer, see timer.h */
 
-/* The software interrupt. Raising it makes it pending at once, even while interrupts are masked. */
+/* The software interrupt. Raising it makes it pending at once, even while interrupts are masked. A machine
+ * without one defines NO_SOFTWARE_INTERRUPT, for self_test.c. */
 void signal_start(void);
 void signal_raise(void);
 

@@ -1,5 +1,6 @@
 /* stopwatch.h - a timer of the machine besides the one that counts ticks. It provides an
- * independent clock to check the first one by, and an interrupt at a chosen time. */
+ * independent clock to check the first one by, and an interrupt at a chosen time. A machine without one
+ * defines NO_SECOND_TIMER, for self_test.c. */
 #ifndef STOPWATCH_H
 #define STOPWATCH_H
 

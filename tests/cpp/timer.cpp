@@ -159,8 +159,9 @@ TEST_F(Timer, IsMovedAndStartedAgain) {
     EXPECT_TRUE(t.pending());
     rt.advance(1s);
     EXPECT_TRUE(t.again());
+    EXPECT_EQ(t.remaining(), 5s);
     rt.advance(10s);
-    EXPECT_EQ(at, times{2500ms});
+    EXPECT_EQ(at, times{6s});
     EXPECT_FALSE(t.pending() || t.move(1s) || t.again());
     EXPECT_EQ(t.remaining(), std::nullopt);
 }
@@ -402,6 +403,22 @@ TEST_F(PinnedTimer, TakesTheOptionsOfTimersAndTellsTheEvent) {
     t.every(10s, {.missed = missed::burst});
     rt.leap(20s);
     EXPECT_EQ(seen.size(), 3U);
+}
+
+TEST_F(PinnedTimer, TakesSlackAndJitterAndRefusesALabel) {
+    pinned_timer t{rt, firing()};
+    t.after(1s, {.slack = 1s, .jitter = 2s});
+    rt.advance(1s - 1ns);
+    EXPECT_TRUE(at.empty());
+    rt.advance(3s + 1ns);
+    EXPECT_EQ(at.size(), 1U);
+    t.at(rt.now() + 1s, {.slack = 1s});
+    rt.advance(2s);
+    EXPECT_EQ(at.size(), 2U);
+    EXPECT_THROW(t.after(1s, {.label = "lost"}), std::system_error);
+    EXPECT_THROW(t.at(rt.now(), {.label = "lost"}), std::system_error);
+    EXPECT_THROW(t.every(1s, {.label = "lost"}), std::system_error);
+    EXPECT_FALSE(t.pending());
 }
 
 TEST_F(PinnedTimer, IsMovedAndCancelledOnlyWhilePending) {

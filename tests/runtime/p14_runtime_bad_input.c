@@ -223,6 +223,7 @@ TEST(p14_refusals_name_the_argument) {
     EXPLAINED(tw_runtime_after(rt, &idle, -1), "delay is negative");
     EXPLAINED(tw_runtime_at(rt, &idle, -1), "deadline is negative");
     EXPLAINED(tw_runtime_every(rt, &idle, 0, TW_COALESCE), "period is 0");
+    EXPLAINED(tw_runtime_every(rt, &idle, -1, TW_COALESCE), "period is negative");
     EXPLAINED(tw_runtime_every(rt, &idle, 1000, (enum tw_missed)9), "missed");
     EXPLAINED(tw_runtime_arm(rt, &idle, NULL), "when is null");
     EXPLAINED(tw_runtime_arm(rt, &idle, &short_one), "shorter than the runtime's tick");
@@ -256,7 +257,7 @@ TEST(p14_refusals_of_timers_and_workers_name_the_argument) {
     EXPLAINED(tw_timers_new(&foreign, rt, &(struct tw_set_options){.workers = workers}), "another runtime");
     assert_ok(tw_timers_new(&handles, rt, &one));
     assert_ok(tw_keyed_new(&keyed, rt, NULL));
-    EXPLAINED(tw_timer_after(NULL, &handle, 1, on_event, NULL), "set of timers is null");
+    EXPLAINED(tw_timer_after(NULL, &handle, 1, on_event, NULL), "set or table is null");
     EXPLAINED(tw_timer_after(handles, NULL, 1, on_event, NULL), "handle");
     EXPLAINED(tw_timer_after(handles, &handle, 1, NULL, NULL), "function is null");
     EXPLAINED(tw_timer_after(handles, &handle, -1, on_event, NULL), "delay is negative");
@@ -276,11 +277,16 @@ TEST(p14_refusals_of_timers_and_workers_name_the_argument) {
 
 /* Calls that succeed leave the explanation alone. For an error other than that of the last refusal,
  * tw_explain says what the number means in general. */
+static int refuse_as_a_visitor(UNUSED const struct tw_entry *entry, UNUSED void *arg) { return -EINVAL; }
+
 TEST(p14_explanations_are_of_the_last_refusal_alone) {
     assert_int_equal(tw_runtime_after(rt, &idle, -1), -EINVAL);
     assert_int_equal(tw_runtime_cancel(rt, &pending), 1);
     tw_runtime_free(virtual_runtime());
     EXPLAINED(-EINVAL, "delay is negative");
+    assert_ok(tw_runtime_after(rt, &pending, TW_SECOND));
+    assert_int_equal(tw_runtime_each(rt, refuse_as_a_visitor, NULL), -EINVAL);
+    assert_string_equal(tw_explain(-EINVAL), meaning_of(-EINVAL));
     assert_string_equal(tw_explain(-ENOENT), meaning_of(-ENOENT));
     assert_int_equal(tw_runtime_move(rt, &idle, 1), -ENOENT);
     assert_string_equal(tw_explain(-EINVAL), meaning_of(-EINVAL));

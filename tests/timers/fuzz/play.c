@@ -339,8 +339,6 @@ static void move(struct timer *t, unsigned set, enum how how) {
     expect(move_in_home(t, set, how, delay) == expected);
     if (how == AGAIN)
         delay = t->delay;
-    if (expected == 0 && how == MOVE && t->kind != PERIODIC)
-        t->delay = delay;
     if (expected == 0)
         arm(t, now() + delay);
 }

@@ -56,8 +56,8 @@ class [[nodiscard("a discarded timer is cancelled at once; see spawn")]] timer {
     }
 
     // Like move(), by the delay that the timer was started with, or by its period. To keep an idle
-    // timeout from firing, call this at each sign of activity. Throws std::system_error (invalid_argument) for a timer that was started with a deadline or a
-    // schedule.
+    // timeout from firing, call this at each sign of activity. Throws std::system_error (invalid_argument)
+    // for a timer that was started with a deadline or a schedule.
     bool again() { return moved_by(tw_timer_again); }
 
     // Returns the time until the timer is due: 0 if that has passed, or if the last fire has begun

@@ -70,7 +70,8 @@ template <class Wheel> struct change {
             return -enoent;
         if (has_validation && !is_tick(due))
             return -erange;
-        return wheel.postpone(node, due) ? 0 : -einval;
+        wheel.postpone(node, due);
+        return 0;
     }
 
     TW_INLINE_ALWAYS static int move_node(Wheel &wheel, tw_node &node, tick due) TW_REQUIRES(wheels_lock) {

@@ -100,18 +100,17 @@ template <class Engine> class wheel : public Engine {
 
     // Returns false if `to` is earlier than the node's tick. In slots the node stays where it is, and moves
     // on when its slot opens: cheap for timeouts that are nearly always extended.
-    bool postpone(tw_node &node, tick to) {
+    void postpone(tw_node &node, tick to) {
         TW_ASSERT_OF(node, is_pending(node));
         if (before_seen_from(now, to, node.expiry))
-            return false;
+            return;
         if (!nodes_move) {
             move(node, to);
-            return true;
+            return;
         }
         node.expiry = to;
         begin_grid(node);
         TW_CHECKS(pending(&node));
-        return true;
     }
 
     // Returns 1 if the node was pending, otherwise 0.

@@ -343,8 +343,7 @@ TW_API int tw_runtime_postpone(tw_runtime *rt, tw_node *node, int64_t delay_ns) 
         return tw_pending(&line.wheel, node) != 0
                    ? refuse(-EINVAL, "the node has an absolute deadline on the wall clock")
                    : refuse_as_the_wheel(-ENOENT);
-    const int error = tw_postpone(&rt->steady.wheel, node, rt->steady.tick_after_now(delay_ns));
-    return error == -EINVAL ? 0 : explain_wheel_error(error);  // the node is already due later
+    return explain_wheel_error(tw_postpone(&rt->steady.wheel, node, rt->steady.tick_after_now(delay_ns)));
 }
 
 TW_API int tw_runtime_cancel(tw_runtime *rt, tw_node *node) {

@@ -46,7 +46,8 @@ TW_INLINED inline int take_record(record_set &set, record *&taken) TW_YIELDS(cor
         if (taken != nullptr)
             break;
         if (set.records->is_full())
-            return runtime::refuse(-ENOSPC, "the set or table has as many timers as its capacity, or as it can hold");
+            return runtime::refuse(-ENOSPC,
+                                   "the set or table has as many timers as its capacity, or as it can hold");
         if (const int error = grow(set); error != 0)
             return error;
     }

@@ -292,8 +292,7 @@ TEST(an_overdue_timer_can_be_postponed_as_far_as_ticks_reach) {
         assert_int_equal(tw_postpone(&wheel, &timer.node, narrow(timer.due)), 0);
         advance(now);
         assert_int_equal(fires, 0);
-        if (TW_VALIDATION)
-            assert_int_equal(tw_postpone(&wheel, &timer.node, narrow(timer.due - 1)), -EINVAL);
+        assert_int_equal(tw_postpone(&wheel, &timer.node, narrow(timer.due - 1)), 0); /* changes nothing */
         advance(timer.due - 1);
         assert_int_equal(fires, 0);
         advance(timer.due);

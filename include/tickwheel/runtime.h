@@ -403,8 +403,8 @@ int tw_runtime_set_wall(struct tw_runtime *rt, int64_t wall_ns);
 
 /* Returns the cause of an error in words, such as "the period is 0", if `error` is the result of this
  * thread's last failed call of runtime.h, timers.h, keyed.h or workers.h. For other errors it returns
- * what the number means in this library; "unknown error" for other numbers. Calls of tw.h note no
- * cause, so do not ask for the cause of theirs. Never null; the text is static. */
+ * what the number means in this library; "unknown error" for other numbers. Calls of tw.h
+ * note no cause: after one, the text may be about an earlier error. Never null; the text is static. */
 TW_MUST_CHECK const char *tw_explain(int error);
 
 #ifdef __cplusplus

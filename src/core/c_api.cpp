@@ -134,8 +134,8 @@ TW_API int tw_version(void) { return TW_VERSION; }
 using library_door = tickwheel::core::door_api<library_wheel>;
 
 int tw_core_arm_at(tw *w, tw_node *node, tw_tick due) { return library_door::arm_at(w, node, due); }
-int tw_core_arm_after(tw *w, tw_node *node, tw_tick due, tw_tick delay) {
-    return library_door::arm_after(w, node, due, delay);
+int tw_core_arm_with_delay(tw *w, tw_node *node, tw_tick due, tw_tick delay) {
+    return library_door::arm_with_delay(w, node, due, delay);
 }
 int tw_core_again(tw *w, tw_node *node, tw_core_due *due_of, void *arg) {
     return library_door::again(w, node, due_of, arg);

@@ -30,11 +30,11 @@ template <class Wheel> struct change {
     }
 
 #if TW_RUNTIME
-    TW_INLINE_IF_FAST static int arm_node_after_delay(Wheel &wheel, tw_node &node, tick due, tick delay)
+    TW_INLINE_IF_FAST static int arm_node_with_delay(Wheel &wheel, tw_node &node, tick due, tick delay)
         TW_REQUIRES(wheels_lock) {
         const int error = begin_to_arm(wheel, node, due);
         if (error == 0)
-            wheel.arm_once_after(node, due, delay);
+            wheel.arm_once_with_delay(node, due, delay);
         return error;
     }
 #endif

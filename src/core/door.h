@@ -23,7 +23,7 @@ int tw_core_arm_at(struct tw *w, struct tw_node *node, tw_tick due);
 #define TW_CORE_ONCE UINT32_MAX
 
 /* tw_core_arm_at, and the node remembers its delay, in a unit of the caller's, for tw_core_again. */
-int tw_core_arm_after(struct tw *w, struct tw_node *node, tw_tick due, tw_tick delay);
+int tw_core_arm_with_delay(struct tw *w, struct tw_node *node, tw_tick due, tw_tick delay);
 
 /* Returns the tick that a node is due at next, by its delay or period. The wheel is locked. */
 typedef tw_tick tw_core_due(const struct tw_node *node, void *arg);

@@ -55,11 +55,11 @@ template <class Wheel> struct door_api {
         });
     }
 
-    static int arm_after(tw *w, tw_node *node, tick due, tick delay) {
+    static int arm_with_delay(tw *w, tw_node *node, tick due, tick delay) {
         TW_CHECKS(to_arm(node));
         return call_on_known<Wheel>(w, node,
                                     [due, delay](Wheel &wheel, tw_node &known) TW_REQUIRES(wheels_lock) {
-                                        return change<Wheel>::arm_node_after_delay(wheel, known, due, delay);
+                                        return change<Wheel>::arm_node_with_delay(wheel, known, due, delay);
                                     });
     }
 
@@ -72,7 +72,7 @@ template <class Wheel> struct door_api {
                 if (is_periodic(known))
                     return change<Wheel>::move_node(wheel, known, due_of(&known, arg));
                 const tick delay = known.period - 1;
-                return change<Wheel>::arm_node_after_delay(wheel, known, due_of(&known, arg), delay);
+                return change<Wheel>::arm_node_with_delay(wheel, known, due_of(&known, arg), delay);
             });
     }
 

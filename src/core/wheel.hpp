@@ -56,7 +56,7 @@ template <class Engine> class wheel : public Engine {
 
 #if TW_RUNTIME
     // The same, and the node remembers a delay, as delay + 1: a period of 0 says that there is none.
-    TW_INLINE_ALWAYS void arm_once_after(tw_node &node, tick to, tick delay) {
+    TW_INLINE_ALWAYS void arm_once_with_delay(tw_node &node, tick to, tick delay) {
         node.period = delay + 1;
         node.part = TW_CORE_ONCE;
         node.expiry = to;

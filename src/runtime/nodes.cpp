@@ -80,7 +80,7 @@ template <class Place>
 struct arming_after {
     std::int64_t delay;
     int operator()(tw *wheel, tw_node *node, tick due) const {
-        return tw_core_arm_after(wheel, node, due, static_cast<tick>(delay));
+        return tw_core_arm_with_delay(wheel, node, due, static_cast<tick>(delay));
     }
 };
 
@@ -168,7 +168,7 @@ int arm(tw_runtime &rt, tw_node *node, const tw_when &when) {
         if (when.period_ns != 0)
             return arm_every(wheel, timer, due, in, when);
         return when.absolute != 0 ? tw_core_arm_at(wheel, timer, due)
-                                  : tw_core_arm_after(wheel, timer, due, static_cast<tick>(when.due_ns));
+                                  : tw_core_arm_with_delay(wheel, timer, due, static_cast<tick>(when.due_ns));
     });
 }
 

@@ -209,8 +209,8 @@ TEST(a_node_remembers_the_delay_that_it_was_armed_with) {
     for (unsigned i = 0; i < COUNT_OF(delays); ++i) {
         const unsigned before = one.fires;
         const tw_tick now = tw_now(&wheel);
-        assert_int_equal(tw_core_arm_after(&wheel, &one.node, now + 3, 78), 0);
-        assert_int_equal(tw_core_arm_after(&wheel, &one.node, now + 5, delays[i]), 0);
+        assert_int_equal(tw_core_arm_with_delay(&wheel, &one.node, now + 3, 78), 0);
+        assert_int_equal(tw_core_arm_with_delay(&wheel, &one.node, now + 5, delays[i]), 0);
         assert_int_equal(tw_move(&wheel, &one.node, now + 6), 0);             /* begins no grid */
         assert_int_equal(tw_core_again(&wheel, &one.node, due_in, &told), 0); /* due at now + 16 */
         assert_int_equal(told, delays[i]);
@@ -245,17 +245,17 @@ TEST(p14_the_door_refuses_a_node_with_a_delay_as_tw_arm_at_does) {
     static struct tw elsewhere;
     tw_tick told;
     assert_int_equal(tw_init(&elsewhere, 0, 0), 0);
-    assert_int_equal(tw_core_arm_after(&wheel, NULL, 3, 1), -EINVAL);
-    assert_int_equal(tw_core_arm_after(&wheel, &(struct tw_node){0}, 3, 1), -EINVAL);
-    assert_int_equal(tw_core_arm_after(&wheel, &one.node, TW_NEVER, 1), -ERANGE);
+    assert_int_equal(tw_core_arm_with_delay(&wheel, NULL, 3, 1), -EINVAL);
+    assert_int_equal(tw_core_arm_with_delay(&wheel, &(struct tw_node){0}, 3, 1), -EINVAL);
+    assert_int_equal(tw_core_arm_with_delay(&wheel, &one.node, TW_NEVER, 1), -ERANGE);
     assert_int_equal(tw_core_again(&wheel, NULL, due_in, &told), -EINVAL);
     assert_int_equal(tw_core_again(&wheel, &(struct tw_node){0}, due_in, &told), -EINVAL);
     assert_int_equal(tw_core_again(&wheel, &one.node, due_in, &told), -EINVAL);
-    assert_int_equal(tw_core_arm_after(&elsewhere, &one.node, 3, 1), 0);
+    assert_int_equal(tw_core_arm_with_delay(&elsewhere, &one.node, 3, 1), 0);
     assert_int_equal(tw_core_again(&wheel, &one.node, due_in, &told), -EBUSY);
-    assert_int_equal(tw_core_arm_after(&wheel, &one.node, 3, 1), -EBUSY);
+    assert_int_equal(tw_core_arm_with_delay(&wheel, &one.node, 3, 1), -EBUSY);
     assert_int_equal(tw_retire(&elsewhere, &one.node), 1);
-    assert_int_equal(tw_core_arm_after(&wheel, &one.node, 3, 1), -EPERM);
+    assert_int_equal(tw_core_arm_with_delay(&wheel, &one.node, 3, 1), -EPERM);
     assert_int_equal(tw_core_again(&wheel, &one.node, due_in, &told), -EPERM);
     assert_int_equal(tw_count(&wheel), 0);
 }

@@ -197,7 +197,7 @@ std::int64_t membership::pause_after(int error) {
     is_away_ = is_loss(error);
     if (!connection_.is_open()) {
         is_connected_ = false;
-        bell_of_database_ = -1;
+        notification_fd_ = -1;
         renew_at_ = 0;  // the next connection may lead to another server
         ++doubts_;
     }
@@ -251,7 +251,7 @@ int membership::begin_to_listen() {
     });
     if (bell < 0 && !connection_.is_open())
         return static_cast<int>(bell);
-    bell_of_database_ = bell >= 0 ? static_cast<int>(bell) : -1;
+    notification_fd_ = bell >= 0 ? static_cast<int>(bell) : -1;
     poll_ns_ = settings_.poll_ns;
     if (poll_ns_ == 0)
         poll_ns_ = bell >= 0 ? poll_if_told_ns : poll_if_not_ns;
@@ -389,14 +389,15 @@ int membership::settle(std::vector<tw_store_outcome> &outcomes, const tw_store_m
 // --- claims -------------------------------------------------------------------------------
 
 int membership::listen_to_others() {
-    if (bell_of_database_ < 0)
+    if (notification_fd_ < 0)
         return 0;
     std::int64_t ready = 0;
-    const auto told = connection_.ask(
-        [&](const tw_store &store, void *connection) { return store.told(connection, &ready); });
-    if (told < 0)
-        return static_cast<int>(told);
-    if (told > 0) {
+    const auto notified = connection_.ask([&](const tw_store &store, void *connection) {
+        return store.read_notifications(connection, &ready);
+    });
+    if (notified < 0)
+        return static_cast<int>(notified);
+    if (notified > 0) {
         const std::lock_guard hold(mutex_);
         const std::int64_t ready_at = database_.is_known() ? database_.when(ready) : 0;
         look_at_ = std::min(look_at_, ready_at - settings_.horizon_ns);

@@ -30,7 +30,7 @@ class membership final : public agent {
                lease &held_by, claimed_jobs &jobs, troubles &found, job_counters &counts);
 
     std::int64_t step(std::int64_t now) override;
-    int descriptor() override { return bell_of_database_; }
+    int descriptor() override { return notification_fd_; }
 
     // Adds a handler. -EEXIST: its kind has one already.
     int handle(handling &&what);
@@ -133,7 +133,7 @@ class membership final : public agent {
     // Whether the end of the present lease was reported; whether there may be dead members to bury.
     bool has_told_lease_ = false, has_dead_ = false;
     std::size_t claim_limit_;  // limit of the next claim; lower after a claim that took too long
-    int bell_of_database_ = -1;
+    int notification_fd_ = -1;
     std::int64_t poll_ns_ = 0;
     std::int64_t renew_at_ = 0, try_at_ = 0;
     std::int64_t resume_at_ = never;  // when to resume again because a job was locked

@@ -246,7 +246,7 @@ constexpr tw_store store = {
     .start = start,
     .settle = faulty<&tw_store::settle>::call,
     .listen = nullptr,
-    .told = nullptr,
+    .read_notifications = nullptr,
 };
 
 // --- the oracle ----------------------------------------------------------------------------------

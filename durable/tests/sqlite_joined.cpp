@@ -112,11 +112,11 @@ TEST(listeners_are_told_at_the_commit) {
     assert_true(line >= 0);
     seller.own.run("begin immediate");
     assert_int_equal(seller.put("17"), 0);
-    assert_int_equal(sqlite_store.told(seller.jobs.raw(), &ready), 0);
+    assert_int_equal(sqlite_store.read_notifications(seller.jobs.raw(), &ready), 0);
     seller.own.run("commit");
     pollfd waiting{.fd = line, .events = POLLIN, .revents = 0};
     assert_int_equal(poll(&waiting, 1, 10'000), 1);
-    assert_int_equal(sqlite_store.told(seller.jobs.raw(), &ready), 1);
+    assert_int_equal(sqlite_store.read_notifications(seller.jobs.raw(), &ready), 1);
 }
 
 TEST(a_call_that_fails_leaves_the_transaction_open) {

@@ -227,7 +227,7 @@ bool is_told(connection &ear) {
     const std::int64_t until = steady_now() + 10 * second;
     while (steady_now() < until && poll(&waiting, 1, 10'000) > 0) {
         std::int64_t ready = 0;
-        if (sqlite_store.told(ear.raw(), &ready) == 1)
+        if (sqlite_store.read_notifications(ear.raw(), &ready) == 1)
             return true;
     }
     return false;

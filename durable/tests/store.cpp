@@ -313,14 +313,14 @@ int connection::settle(const tw_store_member &member, tw_store_outcome outcome) 
 
 bool connection::listens() { return store().listen != nullptr && store().listen(raw_) >= 0; }
 
-std::optional<std::int64_t> connection::told(std::int64_t patience) {
+std::optional<std::int64_t> connection::notification(std::int64_t patience) {
     pollfd waiting{.fd = store().listen(raw_), .events = POLLIN, .revents = 0};
     assert_true(waiting.fd >= 0);
     const std::int64_t until = steady_now() + patience;
     for (;;) {
         // Read before the wait: a notification may have come while another function used the connection.
         std::int64_t ready = -1;
-        const int result = store().told(raw_, &ready);
+        const int result = store().read_notifications(raw_, &ready);
         assert_in_range(result, 0, 1);
         if (result == 1)
             return ready;

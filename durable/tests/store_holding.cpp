@@ -377,14 +377,14 @@ TEST(listeners_are_told_of_what_a_put_does_not_hold) {
     if (!ear.listens())
         skip();
     const tw_durable_job job = job_of("mail", "17");
-    while (ear.told(100 * ms))
+    while (ear.notification(100 * ms))
         ;
     to.put_held(job, who);
-    assert_false(ear.told(200 * ms).has_value());
+    assert_false(ear.notification(200 * ms).has_value());
     assert_int_equal(to.leave(who), 0);
-    assert_true(ear.told(30 * second).has_value());
+    assert_true(ear.notification(30 * second).has_value());
     to.put_held(job, who);
-    assert_true(ear.told(30 * second).has_value());
+    assert_true(ear.notification(30 * second).has_value());
 }
 
 // If a member leaves during a put that claims for it, then `leave` releases the job, or the put does not

@@ -23,7 +23,7 @@ int end_listening(void **state) {
 }
 
 void forget_what_was_told() {
-    while (ear.told(while_silent))
+    while (ear.notification(while_silent))
         ;
 }
 
@@ -34,7 +34,7 @@ FIXTURE(begin_listening, end_listening);
 LISTENING_TEST(listeners_are_told_of_the_first_that_is_ready) {
     to.put_many({job_of("mail", "late", 20 * second), job_of("mail", "soon", 5 * second),
                  job_of("mail", "later", 30 * second)});
-    const std::optional<std::int64_t> ready = ear.told(patience);
+    const std::optional<std::int64_t> ready = ear.notification(patience);
     assert_true(ready.has_value());
     assert_true(*ready >= 0 && *ready <= to.get("mail", "soon")->ready);
 }
@@ -42,9 +42,9 @@ LISTENING_TEST(listeners_are_told_of_the_first_that_is_ready) {
 LISTENING_TEST(listeners_are_told_of_each_put_once) {
     for (int i = 0; i < 5; ++i) {
         to.put("mail", std::to_string(i));
-        assert_true(ear.told(patience).has_value());
+        assert_true(ear.notification(patience).has_value());
     }
-    assert_false(ear.told(while_silent).has_value());
+    assert_false(ear.notification(while_silent).has_value());
 }
 
 LISTENING_TEST(listeners_are_not_told_of_far_jobs_of_kept_ones_or_of_their_own) {
@@ -54,14 +54,14 @@ LISTENING_TEST(listeners_are_not_told_of_far_jobs_of_kept_ones_or_of_their_own) 
     to.put_many({job_of("mail", "19", 61 * minute), job_of("mail", "20", 24 * 60 * minute)});
     to.put_keep("mail", "17");
     ear.put("mail", "21");
-    assert_false(ear.told(while_silent).has_value());
+    assert_false(ear.notification(while_silent).has_value());
 }
 
 LISTENING_TEST(listeners_are_told_of_others_after_their_own_puts) {
     ear.put("mail", "17");
     to.put("mail", "18");
     ear.put("mail", "19");
-    assert_true(ear.told(patience).has_value());
+    assert_true(ear.notification(patience).has_value());
 }
 
 LISTENING_TEST(listeners_are_told_of_all_that_makes_a_held_job_ready) {
@@ -87,7 +87,7 @@ LISTENING_TEST(listeners_are_told_of_all_that_makes_a_held_job_ready) {
         const seen held = to.claim(who, {"mail"}).at(0);
         forget_what_was_told();
         make_ready(held);
-        assert_true(ear.told(patience).has_value());
+        assert_true(ear.notification(patience).has_value());
     }
 }
 
@@ -95,15 +95,15 @@ LISTENING_TEST(all_listeners_are_told) {
     connection second_ear;
     assert_true(second_ear.listens());
     to.put("mail", "17");
-    assert_true(ear.told(patience).has_value());
-    assert_true(second_ear.told(patience).has_value());
+    assert_true(ear.notification(patience).has_value());
+    assert_true(second_ear.notification(patience).has_value());
 }
 
 LISTENING_TEST(to_listen_twice_is_to_listen_once) {
     assert_int_equal(store().listen(ear.raw()), store().listen(ear.raw()));
     to.put("mail", "17");
-    assert_true(ear.told(patience).has_value());
-    assert_false(ear.told(while_silent).has_value());
+    assert_true(ear.notification(patience).has_value());
+    assert_false(ear.notification(while_silent).has_value());
 }
 
 LISTENING_TEST(a_listener_may_do_other_things) {
@@ -114,7 +114,7 @@ LISTENING_TEST(a_listener_may_do_other_things) {
         assert_int_equal(claimed.size(), 1);
         assert_int_equal(ear.settle(listener, outcome_of(claimed[0], TW_STORE_END)), 1);
     }
-    assert_true(ear.told(patience).has_value());
+    assert_true(ear.notification(patience).has_value());
 }
 
 }  // namespace

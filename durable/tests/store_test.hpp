@@ -90,7 +90,7 @@ class connection {
 
     // --- notifications
     bool listens();
-    std::optional<std::int64_t> told(std::int64_t patience);  // ready_ns, if a notification comes
+    std::optional<std::int64_t> notification(std::int64_t patience);  // ready_ns, if a notification comes
 
   private:
     void *raw_ = nullptr;

@@ -246,7 +246,7 @@ struct tw_store {
      * notification that came while another function used the connection need not make the descriptor
      * readable. Returns 1 and the time at which the first of these jobs is ready, 0 for now; or returns 0 if
      * there was no notification. */
-    int (*told)(void *connection, int64_t *ready_ns);
+    int (*read_notifications)(void *connection, int64_t *ready_ns);
 };
 
 /* Returns the store of this build for an address, or NULL. */

@@ -29,7 +29,7 @@ struct postgres_connection {
     // How many more starts (or answers) skip locked jobs without waiting for the lock first.
     unsigned starts_pass_locks = 0, answers_pass_locks = 0;
     bool listens = false;
-    std::vector<std::string> kinds;  // of the last claim; `told` ignores notifications for other kinds
+    std::vector<std::string> kinds;  // of the last claim; notifications for other kinds are ignored
 
     explicit postgres_connection(const tw_store_place &place)
         : server(place.timeout_ns), schema(place.schema) {}
@@ -623,7 +623,7 @@ int listen(void *connection) {
     return here.server.descriptor();
 }
 
-int told(void *connection, int64_t *ready_ns) {
+int read_notifications(void *connection, int64_t *ready_ns) {
     postgres_connection &here = of(connection);
     bool is_for_us = false;
     std::int64_t first = INT64_MAX;
@@ -668,7 +668,7 @@ const tw_store postgres_store = {
     .start = guard<start>,
     .settle = guard<settle>,
     .listen = guard<listen>,
-    .told = guard<told>,
+    .read_notifications = guard<read_notifications>,
 };
 
 }  // namespace tickwheel::durable

@@ -249,7 +249,7 @@ int listen(void *raw) {
     return result;
 }
 
-int told(void *raw, std::int64_t *ready_ns) {
+int read_notifications(void *raw, std::int64_t *ready_ns) {
     store_connection &self = of(raw);
     alignas(inotify_event) char events[4096];
     while (read(self.watch, events, sizeof events) > 0) {
@@ -284,7 +284,7 @@ const tw_store sqlite_store = {
     .start = start,
     .settle = settle,
     .listen = listen,
-    .told = told,
+    .read_notifications = read_notifications,
 };
 
 }  // namespace tickwheel::durable

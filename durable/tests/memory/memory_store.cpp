@@ -290,7 +290,7 @@ int listen(void *of) {
     });
 }
 
-int told(void *of, std::int64_t *ready_ns) {
+int read_notifications(void *of, std::int64_t *ready_ns) {
     return locked(of, [=](connection &self) {
         listener &listening = self.listening;
         std::uint64_t times = 0;
@@ -325,5 +325,5 @@ const tw_store memory_store = {
     .start = memory::start,
     .settle = memory::settle,
     .listen = memory::listen,
-    .told = memory::told,
+    .read_notifications = memory::read_notifications,
 };

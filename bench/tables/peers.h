@@ -85,7 +85,7 @@ class Own {
     }
 
   private:
-    using table = tickwheel::runtime::key_table;
+    using table = tickwheel::timers::key_table;
 
     std::uint32_t hash(const Key &key) const {
         return table_.hash(tw_key_bytes(key.bytes, sizeof key.bytes));

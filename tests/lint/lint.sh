@@ -184,6 +184,14 @@ headers() {
     done < <(sources h hpp in include calendar/include durable/include boards/include) | xargs -P "$(nproc)" -L 1 bash -c '"$@"' lint >&2
 }
 
+# The bench compiles, except for the parts that need the libraries of others. Only the nightly run builds all of it.
+bench() {
+    sources cpp in bench durable/bench | grep -zvE '/(asio|glib|heap4|libev|libevent|libuv)\.cpp$' |
+        xargs -0 -n 1 -P "$(nproc)" g++ -std=c++20 -fsyntax-only -Iinclude -Isrc -Icalendar/include -Idurable/include -Ibench \
+            "-I$config" "-DTW_PORT_HEADER=\"$PWD/src/ports/linux/port.h\"" -DBENCH_WHEEL_FLAGS=0 -DBENCH_TICK_NS=1000000 \
+            -DBENCH_SCAN=1 '-DBENCH_DRIVER="epoll"' >&2
+}
+
 # Each header is in a header set, so that CMake installs it; except port.h, and the header for Zephyr, whose
 # build takes it from this tree.
 header_sets() {
@@ -213,6 +221,7 @@ check "reasons for rules that are off" rules_have_reasons
 check "shellcheck" shell
 check "headers in every language" headers
 check "headers in sets" header_sets
+check "bench" bench
 
 [ ${#failures[@]} -eq 0 ] && exit 0
 printf 'lint: FAILED: %s\n' "${failures[@]}" >&2

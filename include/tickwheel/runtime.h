@@ -309,7 +309,8 @@ int tw_runtime_cancel_all(struct tw_runtime *rt, tw_callback *each, void *arg);
 TW_MUST_CHECK int64_t tw_runtime_now(struct tw_runtime *rt);
 
 /* Returns the nanoseconds until the node is due, at most TW_NO_DEADLINE - 1: 0 if it is overdue,
- * TW_NO_DEADLINE if it is not pending. */
+ * TW_NO_DEADLINE if it is not pending. The node of a one-shot work item whose fire waits for a worker is
+ * no longer pending. */
 TW_MUST_CHECK int64_t tw_runtime_remaining(struct tw_runtime *rt, const struct tw_node *node);
 
 /* In a callback: returns the deadline of this fire, rounded up to a tick, a reading of the clock that

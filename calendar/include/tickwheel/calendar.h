@@ -97,12 +97,12 @@ void tw_calendar_free(struct tw_calendar *calendar);
 TW_MUST_CHECK int64_t tw_calendar_next(const struct tw_calendar *calendar, int64_t after_ns);
 
 /* Returns the last due time that is later than `after_ns` and not later than `until_ns`; `after_ns` if
- * there is none. */
+ * there is none or `calendar` is null. */
 TW_MUST_CHECK int64_t tw_calendar_last(const struct tw_calendar *calendar, int64_t after_ns,
                                        int64_t until_ns);
 
-/* Returns how many due times are later than `after_ns` and not later than `until_ns`. Takes as long for a
- * million due times as for one. */
+/* Returns how many due times are later than `after_ns` and not later than `until_ns`. 0 if `calendar`
+ * is null. Takes as long for a million due times as for one. */
 TW_MUST_CHECK uint64_t tw_calendar_count(const struct tw_calendar *calendar, int64_t after_ns,
                                          int64_t until_ns);
 

@@ -246,9 +246,10 @@ struct tw_durable_fire {
 /* A handler's answer. Use the functions below for the last two. */
 enum tw_durable_answer {
     TW_DURABLE_DONE,  /* the job ends, or waits for its next due time */
-    TW_DURABLE_AGAIN, /* the job must fire once more for this due time, later. This does not count as a
-                         failure */
-    TW_DURABLE_RETRY  /* the try has failed; the handler's options say when the job is tried again */
+    TW_DURABLE_AGAIN, /* the job must fire once more for this due time: at once, or after the delay of
+                         tw_durable_again. This does not count as a failure */
+    TW_DURABLE_RETRY  /* the try has failed; the handler's options say when the job is tried again. Other
+                         numbers count as this */
 };
 
 /* Called on a worker when a job is due. The library may call a handler again for the same due time: after a
@@ -256,7 +257,8 @@ enum tw_durable_answer {
  * process lost its lease. A handler must return; an exception must not leave it. */
 typedef enum tw_durable_answer tw_durable_handler(struct tw_durable_fire *fire, void *arg);
 
-/* Returns the answer that makes the job of this `fire` fire again `delay_ns` from now. */
+/* Returns the answer that makes the job of this `fire` fire again `delay_ns` from now; a negative delay
+ * counts as 0. */
 enum tw_durable_answer tw_durable_again(struct tw_durable_fire *fire, int64_t delay_ns);
 
 /* Returns the answer that this `fire` has failed, and stores the first 200 bytes of `why` for people to read.

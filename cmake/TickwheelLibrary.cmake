@@ -24,8 +24,7 @@ function(tickwheel_get_runtime_sources variable)
         src/workers/pool.cpp src/workers/workers.cpp
         src/timers/cells.cpp src/timers/record_space.cpp src/timers/timers.cpp src/timers/key_table.cpp
         src/timers/keyed.cpp src/timers/record_life.cpp src/timers/record_move.cpp src/timers/record_set.cpp
-        src/timers/record_start.cpp src/timers/record_store.cpp src/timers/record_visits.cpp
-        src/timers/slab.cpp src/timers/spare_memory.cpp
+        src/timers/record_start.cpp src/timers/record_store.cpp src/timers/slab.cpp src/timers/spare_memory.cpp
         src/observe/counters.cpp src/observe/dump.cpp src/observe/escaped.cpp src/observe/inspect.cpp
         src/observe/inspect_answer.cpp src/observe/inspect_socket.cpp src/observe/metrics.cpp
         src/observe/pending.cpp src/observe/slow.cpp src/observe/text.cpp src/observe/trace.cpp

@@ -95,7 +95,7 @@ struct alignas(64) record {
     record_state state;
     bool has_rest : 1;
     bool is_on_wall : 1;  // its deadlines are on the wall timeline
-    std::uint8_t epoch;   // of 7 bits; see cancel_all in record_visits.cpp
+    std::uint8_t epoch;   // of 7 bits; see cancel_all in record_set.cpp
     std::uint8_t label;   // see labels.hpp
 };
 

@@ -1,4 +1,4 @@
-// Making and freeing a set, and its hooks as a component. See record_set.hpp.
+// Making, walking, emptying and freeing a set, and its hooks as a component. See record_set.hpp.
 #include "record_set.hpp"
 
 #include <cassert>
@@ -10,6 +10,178 @@
 #include "runtime/labels.hpp"
 
 namespace tickwheel::timers {
+
+// --- cancel_all ------------------------------------------------------------------------
+//
+// cancel_all raises the set's epoch. From then on no record of an earlier epoch fires (is_cancelled), and
+// cancel_all ends these records one by one. Epochs have 7 bits and are compared modulo 128, so all epochs in
+// use must be less than 64 apart: a call begins only after the call 64 epochs earlier has ended.
+
+namespace {
+
+bool is_older(const record &timer, std::uint8_t epoch) { return ((timer.epoch - epoch) & 0x7f) >= 0x40; }
+
+// Set in `cancels_under_way` while the call 64 epochs before the next one is in progress.
+std::uint64_t bit_of_next_cancel_all(const record_set &set) TW_REQUIRES(core::wheels_lock) {
+    return std::uint64_t{1} << ((set.epoch + 1) & 63);
+}
+
+bool is_in_use(const record &timer) { return is_live(timer) || timer.state == record_state::ended; }
+
+// Calls the visitor's function with a description of the record. The caller holds a use of the record.
+int visit(record_set &set, record &timer, const record_visitor &visitor, record_lock &lock)
+    TW_YIELDS(core::wheels_lock) {
+    if (visitor.visit == nullptr)
+        return 0;
+    tw_key key;
+    const tw_entry entry = entry_of(set, timer, key);
+    const user_call unlocked(set, timer, lock);
+    return runtime::explain_system_error(visitor.visit(&entry, visitor.arg));
+}
+
+// Keeps a record during a visit, as a run that has begun would. If a call ends the record meanwhile, it
+// leaves `finish` to the visit. To the child of a fork the argument counts as in use.
+void hold(record_set &set, record &timer) TW_REQUIRES(core::wheels_lock) {
+    ++timer.uses;
+    if (set.workers != nullptr)
+        ++worker_part_of(timer).begun;
+}
+void let_go(record_set &set, record &timer) TW_REQUIRES(core::wheels_lock) {
+    --timer.uses;
+    if (set.workers != nullptr)
+        --worker_part_of(timer).begun;
+    announce_progress(*set.space);
+}
+
+// Ends a record, and returns true if it still had to fire. Waits for the runs that have begun, because they
+// began before cancel_all. The wait releases the lock, so another call may end the record meanwhile; then
+// this function waits until the record is over.
+bool cancel_record(record_set &set, record &timer, const record_visitor &visitor, record_lock &lock)
+    TW_YIELDS(core::wheels_lock) {
+    const std::uint32_t generation = timer.generation;
+    if (is_live(timer)) {
+        disarm(*set.space, timer);
+        withdraw_fires(set, timer);
+    }
+    while (timer.generation == generation && is_live(timer) && timer.uses != 0 && !inside_record::of(timer))
+        wait_for_progress(*set.space, lock);
+    if (timer.generation != generation || !is_live(timer)) {
+        wait_until_over(set, timer, generation, lock);
+        return false;
+    }
+    const bool had_to_fire = has_still_to_fire(set, timer);
+    count_cancelled(*set.space, timer, had_to_fire);
+    retire(set, timer);
+    hold(set, timer);
+    if (had_to_fire)
+        visit(set, timer, visitor, lock);
+    let_go(set, timer);
+    if (set.rt->forked)
+        return had_to_fire;  // `visit` has forked: the child calls no further functions
+    if (timer.uses == 0)
+        finish(set, timer, lock);
+    return had_to_fire;
+}
+
+std::int64_t cancel_all(record_set &set, const record_visitor &visitor) {
+    record_lock lock(*set.space);
+    while ((set.cancels_under_way & bit_of_next_cancel_all(set)) != 0) {
+        if (inside_record::of(set))
+            return runtime::refuse(-EBUSY, "another call that cancels all timers waits for this callback");
+        wait_for_progress(*set.space, lock);
+    }
+    const std::uint64_t own_bit = bit_of_next_cancel_all(set);
+    const std::uint8_t epoch = set.epoch = (set.epoch + 1) & 0x7f;
+    set.cancels_under_way |= own_bit;
+    std::int64_t cancelled = 0;
+    const std::uint32_t end = set.records->end_number();  // later ones are of the new epoch
+    for (std::uint32_t number = 0; number < base::smaller(end, set.records->end_number()); ++number) {
+        record &timer = (*set.records)[number];
+        if (is_in_use(timer) && is_older(timer, epoch) && cancel_record(set, timer, visitor, lock))
+            ++cancelled;
+        if (set.rt->forked)
+            return -ECHILD;  // the user's function has forked; the child has reset `cancels_under_way`
+        lock.unlock();       // P8: lets other threads in
+        lock.lock();
+    }
+    assert((set.cancels_under_way & own_bit) != 0);
+    set.cancels_under_way &= ~own_bit;
+    announce_progress(*set.space);
+    return cancelled;
+}
+
+// Visits each record that is live when the walk reaches it. Stops early if the visitor asks for that, has
+// forked and this is the child, or has freed the runtime.
+int walk(record_set &set, const record_visitor &visitor) {
+    record_lock lock(*set.space);
+    int result = 0;
+    const std::uint32_t end = set.records->end_number();  // later ones would keep the walk going
+    for (std::uint32_t number = 0; number < base::smaller(end, set.records->end_number()); ++number) {
+        if (result != 0 || set.rt->is_freed != 0)
+            break;
+        record &timer = (*set.records)[number];
+        if (is_live(timer) && !is_cancelled(set, timer))
+            result = visit_one(set, timer, visitor, lock);
+        if (set.rt->forked)
+            break;
+        lock.unlock();  // P8
+        lock.lock();
+    }
+    return result;
+}
+
+}  // namespace
+
+std::int64_t cancel_all(record_set *set, const record_visitor &visitor) {
+    const int error = check_usable(set);
+    return error != 0 ? error : cancel_all(*set, visitor);
+}
+
+tw_entry entry_of(const record_set &set, const record &timer, tw_key &key) {
+    const runtime::timeline &line = line_of(*set.space, timer);
+    tw_entry entry = {};
+    if (has_keys(set)) {
+        key = key_in(set, timer);
+        entry.key = &key;
+    } else {
+        entry.handle = handle_of(timer);
+    }
+    entry.arg = arg_of(timer);
+    entry.label = runtime::label_text(*set.rt, timer.label);
+    entry.due_ns = line.unit.reading(timer.timing.due);
+    if (core::is_armed(timer.timing) || !is_live(timer))  // not live: cancel_all visits it
+        entry.remaining_ns = runtime::until(entry.due_ns, line.clock.read());
+    if (is_periodic(timer))
+        entry.period_ns = static_cast<std::int64_t>(timer.rest->period *
+                                                    (timer.rest->part != 0 ? line.unit.part : line.unit.ns));
+    entry.on_wall = timer.is_on_wall ? 1 : 0;
+    return entry;
+}
+
+int visit_one(record_set &set, record &timer, const record_visitor &visitor, record_lock &lock) {
+    hold(set, timer);
+    const int result = visit(set, timer, visitor, lock);
+    let_go(set, timer);
+    if (set.rt->forked)
+        return -ECHILD;
+    finish_if_over(set, timer, lock);
+    return result;
+}
+
+int walk(record_set *set, const record_visitor &visitor) {
+    if (const int error = check_usable(set); error != 0)
+        return error;
+    if (visitor.visit == nullptr)
+        return runtime::refuse_visitor();
+    return walk(*set, visitor);
+}
+
+std::size_t count_of(record_set *set) {
+    if (check_usable(set) != 0)
+        return 0;
+    const record_guard lock(*set->space);
+    return set->count;
+}
 
 // --- the set as a component of its runtime -----------------------------------------------
 
@@ -70,15 +242,79 @@ void begin_in_child(runtime::component &base) {
     set.references.store(1, std::memory_order_relaxed);
 }
 
-}  // namespace
-
 // No hooks for a lock, because the record lock is the wheels'. No `callbacks` hook, because a set has no
 // threads: the firing thread and the workers run the callbacks.
-const runtime::component_hooks set_hooks = {
+constexpr runtime::component_hooks set_hooks = {
     .begin_in_child = begin_in_child,
     .end = end_all,
     .destroy = destroy,
 };
+
+}  // namespace
+
+// --- walking over all sets of a runtime --------------------------------------------------
+
+namespace {
+
+// The set with this number, or else the next one. Null if none.
+record_set *set_from(const tw_runtime &rt, std::uint64_t number) TW_REQUIRES(rt.components_mutex) {
+    record_set *found = nullptr;  // the list begins with the highest number
+    for (runtime::component *each = rt.components; each != nullptr && each->number >= number;
+         each = each->next)
+        if (each->hooks == &set_hooks)
+            found = static_cast<record_set *>(each);
+    return found;
+}
+
+// Looks at some cells for an armed record. Null if none of them has one; then *is_end says whether they were
+// the last cells.
+record *armed_from(const record_set &set, std::uint32_t &number, std::uint32_t end, bool *is_end)
+    TW_REQUIRES(core::wheels_lock) {
+    for (unsigned looks = 0; looks < cells_of_block; ++looks, ++number) {
+        *is_end = number >= end;
+        if (*is_end)
+            return nullptr;
+        record &timer = (*set.records)[number];
+        if (core::is_armed(timer.timing) && !is_cancelled(set, timer))
+            return &timer;
+    }
+    return nullptr;
+}
+
+}  // namespace
+
+// The components mutex keeps the set alive until the record is held; the held record keeps it alive until the
+// visit is over.
+bool visit_next(tw_runtime &rt, walk_position &at, const record_visitor &visitor, int &result) {
+    for (;;) {
+        rt.components_mutex.lock();
+        if (at.last_set == 0 && rt.components != nullptr)
+            at.last_set = rt.components->number;
+        record_set *const set = set_from(rt, at.set);
+        if (set == nullptr || set->number > at.last_set) {
+            rt.components_mutex.unlock();
+            return false;
+        }
+        record_lock lock(*set->space);
+        if (set->number != at.set || at.end == 0)
+            at = {set->number, 0, set->records->end_number(), at.last_set};
+        bool is_end = false;
+        record *const timer = armed_from(*set, at.record, at.end, &is_end);
+        if (timer != nullptr)
+            hold(*set, *timer);
+        rt.components_mutex.unlock();
+        if (timer != nullptr) {
+            ++at.record;
+            result = visit(*set, *timer, visitor, lock);
+            let_go(*set, *timer);
+            if (!rt.forked)
+                finish_if_over(*set, *timer, lock);
+            return true;
+        }
+        if (is_end)
+            at = {at.set + 1, 0, 0, at.last_set};
+    }
+}
 
 // --- making and freeing ------------------------------------------------------------------
 
@@ -206,17 +442,10 @@ int free_set(record_set *set) {
         const record_guard lock(*set->space);
         set->closing = true;
     }
-    if (const std::int64_t cancelled = cancel_all(set, {}); cancelled < 0)
+    if (const std::int64_t cancelled = cancel_all(*set, {}); cancelled < 0)
         return static_cast<int>(cancelled);
     destroy(*set);
     return 0;
-}
-
-std::size_t count_of(record_set *set) {
-    if (check_usable(set) != 0)
-        return 0;
-    const record_guard lock(*set->space);
-    return set->count;
 }
 
 }  // namespace tickwheel::timers

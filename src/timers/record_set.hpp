@@ -4,8 +4,7 @@
 //     record_start.cpp        starting a record
 //     record_move             moving a record
 //     record_life.cpp         firing and ending a record
-//     record_set.cpp          making and freeing the set
-//     record_visits.cpp       walking over records, and cancelling them all
+//     record_set.cpp          making, walking, emptying and freeing the set
 //     record_store, cells     the memory of one set, and its numbering
 //     spare_memory, slab      the memory that sets leave to others, and the source of all memory
 //     record_space            shared by all sets of a runtime: the lock, memory for entries, the current fire
@@ -133,9 +132,6 @@ inline int check_arming(const record_set *set) {
 }
 
 std::size_t count_of(record_set *set);
-
-// A component with these hooks is a set.
-extern const runtime::component_hooks set_hooks;
 
 // The function that `walk` or `cancel_all` calls for each record; null: none.
 struct record_visitor {

@@ -248,7 +248,7 @@ inline stop() {
 
 /* With the lock, before and after. */
 inline visit() {
-    d_step {                            /* src/timers/record_visits.cpp: "visitor.visit(&entry, visitor.arg)" */
+    d_step {                            /* src/timers/record_set.cpp: "visitor.visit(&entry, visitor.arg)" */
         assert(mine == generation && drops == 0);
         enter()
     }
@@ -258,51 +258,51 @@ inline visit() {
 /* In a cancel_all this matters only after a fork: no one else uses the record that a cancel_all retires, except the
  * function that called the cancel_all. */
 inline hold() {
-    uses++;                             /* src/timers/record_visits.cpp: "    ++timer.uses;" */
+    uses++;                             /* src/timers/record_set.cpp: "    ++timer.uses;" */
 #ifndef BREAK_TAKES_A_VISIT_FOR_A_FIRE_TO_COME
-    begun = begun + has_workers         /* src/timers/record_visits.cpp: "++worker_part_of(timer).begun;" */
+    begun = begun + has_workers         /* src/timers/record_set.cpp: "++worker_part_of(timer).begun;" */
 #endif
 }
 
 inline let_go() {
-    uses--;                             /* src/timers/record_visits.cpp: "    --timer.uses;" */
+    uses--;                             /* src/timers/record_set.cpp: "    --timer.uses;" */
 #ifndef BREAK_TAKES_A_VISIT_FOR_A_FIRE_TO_COME
-    begun = begun - has_workers         /* src/timers/record_visits.cpp: "--worker_part_of(timer).begun;" */
+    begun = begun - has_workers         /* src/timers/record_set.cpp: "--worker_part_of(timer).begun;" */
 #endif
 }
 
 inline cancel_record(inside) {
-    mine = generation;                  /* src/timers/record_visits.cpp: "generation = timer.generation;" */
+    mine = generation;                  /* src/timers/record_set.cpp: "generation = timer.generation;" */
     d_step {
         if
         :: is_live ->
-            armed = false;              /* src/timers/record_visits.cpp: "disarm(*set.space, timer);" */
-            withdraw_fires()            /* src/timers/record_visits.cpp: "withdraw_fires(set, timer);" */
+            armed = false;              /* src/timers/record_set.cpp: "disarm(*set.space, timer);" */
+            withdraw_fires()            /* src/timers/record_set.cpp: "withdraw_fires(set, timer);" */
         :: else
         fi
     }
-    do                                  /* src/timers/record_visits.cpp: "is_live(timer) && timer.uses != 0" */
+    do                                  /* src/timers/record_set.cpp: "is_live(timer) && timer.uses != 0" */
 #ifndef BREAK_CANCELS_WHAT_RUNS
     :: generation == mine && is_live && uses != 0 && !inside -> wait_for_progress()
 #endif
     :: else -> break
     od;
-    if                                  /* src/timers/record_visits.cpp: "timer.generation != generation ||" */
+    if                                  /* src/timers/record_set.cpp: "timer.generation != generation ||" */
     :: generation == mine && is_live ->
         d_step {
-            judge_and_retire();         /* src/timers/record_visits.cpp: "had_to_fire = has_still_to_fire(" */
-            hold()                      /* src/timers/record_visits.cpp: "    hold(set, timer);" */
+            judge_and_retire();         /* src/timers/record_set.cpp: "had_to_fire = has_still_to_fire(" */
+            hold()                      /* src/timers/record_set.cpp: "    hold(set, timer);" */
         }
         if
         :: prevented -> prevented = false; visit()
         :: else
         fi;
-        d_step { let_go() }             /* src/timers/record_visits.cpp: "    let_go(set, timer);" */
+        d_step { let_go() }             /* src/timers/record_set.cpp: "    let_go(set, timer);" */
         if
-        :: uses == 0 -> finish()        /* src/timers/record_visits.cpp: "    if (timer.uses == 0)" */
+        :: uses == 0 -> finish()        /* src/timers/record_set.cpp: "    if (timer.uses == 0)" */
         :: else
         fi
-    :: else -> wait_until_over(inside)  /* src/timers/record_visits.cpp: "wait_until_over(set, timer" */
+    :: else -> wait_until_over(inside)  /* src/timers/record_set.cpp: "wait_until_over(set, timer" */
     fi;
     assert(generation != mine || inside)
 }
@@ -311,13 +311,13 @@ inline cancel_record(inside) {
 inline cancel_all(inside) {
     lock();
     d_step {
-        epoch_of_set++;                 /* src/timers/record_visits.cpp: "set.epoch = (set.epoch + 1) & 0x7f;" */
+        epoch_of_set++;                 /* src/timers/record_set.cpp: "set.epoch = (set.epoch + 1) & 0x7f;" */
         own_epoch = epoch_of_set;
         fires_no_more = fires_no_more || is_live;
-        unlock()                        /* src/timers/record_visits.cpp: "lock.unlock();       // P8" */
+        unlock()                        /* src/timers/record_set.cpp: "lock.unlock();       // P8" */
     }
     lock();
-    if                                  /* src/timers/record_visits.cpp: "is_in_use(timer) && is_older(" */
+    if                                  /* src/timers/record_set.cpp: "is_in_use(timer) && is_older(" */
     :: (is_live || state == ENDED) && epoch < own_epoch -> cancel_record(inside)
     :: else
     fi;
@@ -555,7 +555,7 @@ inline end_visit() {
         let_go();
 #endif
 #ifndef BREAK_ANNOUNCES_NO_END_OF_A_VISIT
-        announce_progress();            /* src/timers/record_visits.cpp: "announce_progress(*set.space);" */
+        announce_progress();            /* src/timers/record_set.cpp: "announce_progress(*set.space);" */
 #endif
 #ifdef BREAK_LEAVES_THE_LAST_FIRE_TO_OTHERS
         is_over = uses == 0 && state == ENDED
@@ -568,17 +568,17 @@ inline end_visit() {
 
 inline each() {
     lock();
-    if                                  /* src/timers/record_visits.cpp: "is_live(timer) && !is_cancelled(set, timer))" */
+    if                                  /* src/timers/record_set.cpp: "is_live(timer) && !is_cancelled(set, timer))" */
     :: is_live && !is_cancelled ->
         d_step {
             mine = generation;
 #ifndef BREAK_WALKS_WITHOUT_A_HOLD
-            hold();                     /* src/timers/record_visits.cpp: "            hold(set, timer);" */
+            hold();                     /* src/timers/record_set.cpp: "            hold(set, timer);" */
 #endif
             enter()
         }
-        call();                         /* src/timers/record_visits.cpp: "            visit(set, timer, visitor" */
-        end_visit()                     /* src/timers/record_visits.cpp: "            finish_if_over(set, timer" */
+        call();                         /* src/timers/record_set.cpp: "            visit(set, timer, visitor" */
+        end_visit()                     /* src/timers/record_set.cpp: "            finish_if_over(set, timer" */
     :: else
     fi;
     unlock()

@@ -18,7 +18,7 @@ endif()
 function(tickwheel_get_runtime_sources variable)
     set(${variable}
         src/runtime/cancel_all.cpp src/runtime/components.cpp src/runtime/descriptors.cpp src/runtime/refusal.cpp
-        src/runtime/exceptions.c src/runtime/fork.cpp src/runtime/labels.cpp src/runtime/lifetime.cpp
+        src/base/exceptions.c src/runtime/fork.cpp src/runtime/labels.cpp src/runtime/lifetime.cpp
         src/runtime/meter.cpp src/runtime/nodes.cpp src/runtime/queries.cpp src/runtime/stopwatch.cpp
         src/runtime/threads.cpp src/runtime/turn.cpp src/runtime/virtual_time.cpp src/runtime/wall.cpp
         src/workers/pool.cpp src/workers/workers.cpp
@@ -113,7 +113,7 @@ function(tickwheel_add_library target)
         endif()
         # Exceptions of callbacks pass through the library; see exceptions.h.
         target_compile_options(${target} PRIVATE -funwind-tables)
-        set_property(SOURCE ${tickwheel_root}/src/runtime/exceptions.c TARGET_DIRECTORY ${target}
+        set_property(SOURCE ${tickwheel_root}/src/base/exceptions.c TARGET_DIRECTORY ${target}
             PROPERTY COMPILE_OPTIONS -fexceptions)
         # The system's times have 64 bits on 32-bit systems, too; none of our headers shows these types.
         target_compile_definitions(${target} PRIVATE _TIME_BITS=64 _FILE_OFFSET_BITS=64)

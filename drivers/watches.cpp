@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "base/exceptions.h"
+
 namespace tickwheel::drivers {
 
 namespace {
@@ -57,11 +59,15 @@ bool watches::deliver(const epoll_event &event) {
         running_on_ = pthread_self();
         ++calls_;
     }
-    called.fn(fd, event.events, called.arg);
+    base::passing_exceptions([&] { called.fn(fd, event.events, called.arg); }, [this] { end_call(); });
+    end_call();
+    return true;
+}
+
+void watches::end_call() {
     const mutex_hold hold(&mutex_);
     running_ = none;
     pthread_cond_broadcast(&returned_);
-    return true;
 }
 
 // --- changing -------------------------------------------------------------------------

@@ -79,6 +79,7 @@ class watches {
     }
 
     bool deliver(const epoll_event &event);
+    void end_call();
     int add(int fd, std::uint32_t events, tw_watch_callback *fn, void *arg) TW_REQUIRES(mutex_);
     int modify(int fd, std::uint32_t events) TW_REQUIRES(mutex_);
     int remove(int fd) TW_REQUIRES(mutex_);

@@ -164,7 +164,7 @@ typedef void tw_slow_report(const struct tw_slow_callback *slow, void *arg);
  * end anything on this runtime, or wait for callbacks. A call replaces the earlier one; with a
  * null `report` it ends the reports. It returns when no earlier report is running. Freeing the runtime
  * ends the reports, too. Returns 0.
- *   -EINVAL  also: limit_ns is less than TW_MILLISECOND
+ *   -EINVAL  also: limit_ns is less than TW_MILLISECOND, unless `report` is null
  *   -EBUSY   called from a callback of the runtime, or from `report`
  *   -ENOMEM, -EAGAIN  from the system: no thread. The earlier reports have ended all the same */
 TW_MUST_CHECK int tw_runtime_report_slow(struct tw_runtime *rt, int64_t limit_ns, tw_slow_report *report,

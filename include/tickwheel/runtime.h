@@ -276,7 +276,7 @@ int tw_runtime_cancel(struct tw_runtime *rt, struct tw_node *node);
  * callback, or the `each` of a tw_runtime_cancel_all with this node. Inside a callback of the runtime it
  * waits for such an `each` only. The node may then be freed, unless the callback or another thread
  * arms it again. Do not hold a lock that the callback or `each` takes. Two callbacks of two runtimes
- * that wait for each other deadlock. Returns 1 if this prevented a fire, else 0.
+ * that wait for each other deadlock, and so do a callback and an `each` that wait for each other's node. Returns 1 if this prevented a fire, else 0.
  *   -EBUSY  the node is pending on another runtime or wheel */
 int tw_runtime_cancel_wait(struct tw_runtime *rt, struct tw_node *node);
 

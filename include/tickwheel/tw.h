@@ -297,7 +297,7 @@ int tw_arm_every(struct tw *w, struct tw_node *node, tw_tick first, tw_tick peri
  * slot and moves on when the slot opens, which costs one wake-up; in a tree it moves at once.
  * Meant for timeouts that are almost always extended. The node's place among the nodes of its new tick is
  * unspecified. The further fires of a periodic node shift by the same amount. A node that is already due
- * later stays as it is. Returns 0.
+ * at that tick or later stays as it is. Returns 0.
  *   -ERANGE  `tick` is TW_NEVER
  *   -ENOENT  the node is not pending
  *   -EBUSY   the node is pending on another wheel */

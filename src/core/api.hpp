@@ -136,16 +136,24 @@ template <class Wheel> struct api {
     static tw_node *walk_next(tw *w, tw_walk *at) {
         if (at == nullptr || !usable(w))
             return nullptr;
-        Wheel &wheel = wheel_in<Wheel>(w);
-        walk<typename Wheel::shape> way(wheel, *at);
         tw_node *met = nullptr;
-        while (met == nullptr && !way.is_over()) {
-            lock(wheel);
-            finish_shift(wheel);
-            met = way.next();
-            unlock(wheel);
+        while (walk_some(w, *at, met) && met == nullptr) {
         }
         return met;
+    }
+
+    // One hold of the lock. Returns false once the walk is over.
+    static bool walk_some(tw *w, tw_walk &at, tw_node *&met) {
+        Wheel &wheel = wheel_in<Wheel>(w);
+        walk<typename Wheel::shape> way(wheel, at);
+        met = nullptr;
+        if (way.is_over())
+            return false;
+        lock(wheel);
+        finish_shift(wheel);
+        met = way.next();
+        unlock(wheel);
+        return true;
     }
 
     static int walk_end(tw *w, tw_walk *at) {

@@ -154,6 +154,9 @@ void tw_core_abandon(tw *w) { library_door::abandon(w); }
 int tw_core_is_in_callback(tw *w) { return state_in(w).is_in_callback() ? 1 : 0; }
 void tw_core_forget_interruption(tw *w) { forget_interruption(state_in(w)); }
 void tw_core_share_lock(tw *w, tw *with) { share_lock(w, with); }
+int tw_core_walk_some(tw *w, tw_walk *walk, tw_node **node) {
+    return library::walk_some(w, *walk, *node) ? 1 : 0;
+}
 void tw_core_fork(tw *w, tw_core_fork_moment moment) { library_door::fork(w, moment); }
 void tw_core_shift(tw *w, tw_tick by) { library_door::shift(w, by); }
 

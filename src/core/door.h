@@ -9,6 +9,8 @@
 
 #include <tickwheel/tw.h>
 
+struct tw_walk; /* only libraries with the runtime define this */
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -111,6 +113,10 @@ void tw_core_share_lock(struct tw *w, struct tw *with);
  * the other timers of their ticks. Holds the lock once for as many steps as the wheel has slots, then in
  * short stretches as tw_advance does. */
 void tw_core_shift(struct tw *w, tw_tick by);
+
+/* tw_walk_next in one hold of the lock: stores the next node, or null if this hold has not reached one.
+ * Returns 0 once the walk is over, else 1. */
+int tw_core_walk_some(struct tw *w, struct tw_walk *walk, struct tw_node **node);
 
 /* The three moments at which pthread_atfork calls its handlers. */
 enum tw_core_fork_moment {

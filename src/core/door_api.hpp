@@ -67,6 +67,8 @@ template <class Wheel> struct door_api {
         TW_CHECKS(to_arm(node));
         return call_on_known<Wheel>(
             w, node, [due_of, arg](Wheel &wheel, tw_node &known) TW_REQUIRES(wheels_lock) {
+                if (const int error = check_armable(known); error != 0)
+                    return error;
                 if (known.period == 0)
                     return -einval;
                 if (is_periodic(known))

@@ -102,7 +102,7 @@ template <class Engine> class wheel : public Engine {
     // on when its slot opens: cheap for timeouts that are nearly always extended.
     void postpone(tw_node &node, tick to) {
         TW_ASSERT_OF(node, is_pending(node));
-        if (before_seen_from(now, to, node.expiry))
+        if (!before_seen_from(now, node.expiry, to))
             return;
         if (!nodes_move) {
             move(node, to);

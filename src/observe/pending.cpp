@@ -21,14 +21,15 @@ struct pending_walk {
     bool is_over() const { return result != 0 || rt.is_freed != 0 || rt.forked; }
 };
 
-// Describes the next node of a timeline. Returns false at the end. Holds the wall mutex, so that the ticks of
-// the node's copy mean the same deadlines until they are converted.
-bool find_next(tw_runtime &rt, runtime::timeline &line, tw_walk &at, tw_entry &entry) {
+// Walks on, and describes a node if it reaches one; else entry.node is null. Returns false at the end. Holds
+// the wall mutex, so that the ticks of the node's copy mean the same deadlines until they are converted; but
+// for one hold of the wheel's lock only (P8).
+bool walk_on(tw_runtime &rt, runtime::timeline &line, tw_walk &at, tw_entry &entry) {
     const runtime::wall_hold hold(rt);
     entry = {};
-    entry.node = tw_walk_next(&line.wheel, &at);
+    const bool goes_on = runtime::walk_some(line, at, entry.node);
     if (entry.node == nullptr)
-        return false;
+        return goes_on;
     entry.label = runtime::label_text(rt, runtime::label_of(at.was));
     entry.due_ns = line.deadline_of(at.was.expiry);
     entry.remaining_ns = runtime::until(entry.due_ns, line.clock.read());
@@ -41,8 +42,9 @@ void walk_nodes(pending_walk &walk) {
     runtime::for_each_timeline(walk.rt, [&](runtime::timeline &line) {
         tw_walk at = {};
         tw_entry entry;
-        while (!walk.is_over() && find_next(walk.rt, line, at, entry))
-            walk.result = runtime::explain_system_error(walk.to.visit(&entry, walk.to.arg));
+        while (!walk.is_over() && walk_on(walk.rt, line, at, entry))
+            if (entry.node != nullptr)
+                walk.result = runtime::explain_system_error(walk.to.visit(&entry, walk.to.arg));
         tw_walk_end(&line.wheel, &at);
     });
 }

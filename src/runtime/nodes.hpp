@@ -24,6 +24,11 @@ inline unsigned label_of(const tw_node &node) {
     return __atomic_load_n(&node.missed_and_label, __ATOMIC_RELAXED) >> TW_MISSED_BITS;
 }
 
+// One step of a walk over the nodes of a timeline; see tw_core_walk_some.
+inline bool walk_some(timeline &line, tw_walk &at, tw_node *&node) {
+    return tw_core_walk_some(&line.wheel, &at, &node) != 0;
+}
+
 // The period of a node in nanoseconds; 0: it is a one-shot.
 inline std::int64_t period_of(const tw_node &node, const tick_unit &unit) {
     if (node.part == TW_CORE_ONCE)

@@ -5,7 +5,7 @@
 // use. Making a runtime also calls measure_fires and settle_wakes.
 #pragma once
 
-#include "exceptions.h"
+#include "base/exceptions.h"
 #include "state.hpp"
 
 namespace tickwheel::runtime {
@@ -84,7 +84,7 @@ template <class Fire> int drive(tw_runtime &rt, Fire fire) {
         return permit.error();
     const inside_user_code frame(rt);
     int result = 0;
-    passing_exceptions(
+    base::passing_exceptions(
         [&] { result = fire(); },
         [&] {
             frame.end_inner();  // a `drop` may free the runtime, which then waits for this frame

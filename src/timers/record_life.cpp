@@ -5,8 +5,8 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "base/exceptions.h"
 #include "core/periodic.hpp"
-#include "runtime/exceptions.h"
 
 namespace tickwheel::timers {
 
@@ -282,12 +282,12 @@ void call(record_set &set, record &timer, std::int64_t due, record_lock &lock, L
     void *const arg = arg_of(timer);
     const inside_record frame(set, timer);
     lock.unlock();
-    runtime::passing_exceptions([&] { timer.fn(&event, arg); },
-                                [&] {
-                                    frame.leave();
-                                    lock.lock();
-                                    left();
-                                });
+    base::passing_exceptions([&] { timer.fn(&event, arg); },
+                             [&] {
+                                 frame.leave();
+                                 lock.lock();
+                                 left();
+                             });
     lock.lock();
 }
 

@@ -9,9 +9,9 @@
 
 #include <cassert>
 
+#include "base/exceptions.h"
 #include "pool.hpp"
 #include "runtime/current_run.hpp"
-#include "runtime/exceptions.h"
 #include "runtime/lifetime.hpp"
 #include "runtime/nodes.hpp"
 #include "runtime/turn.hpp"
@@ -85,16 +85,20 @@ template <class Left> void call(runner &me, const taken &next, Left left) {
     next.runnable.hooks->describe(next.runnable, callback);
     const runtime::stopwatch::reading begun = runtime::stopwatch::now();
     callback.begin(begun);
-    runtime::passing_exceptions([&next] { next.runnable.hooks->run(next.runnable); },
-                                [&] {
-                                    callback.end();
-                                    frame.leave();
-                                    left();
-                                });
-    const runtime::stopwatch::reading ended = runtime::stopwatch::now();
-    rt.on_workers.add_runs(callback.label.load(std::memory_order_relaxed),
-                           runtime::stopwatch::between(begun, ended), 1);
-    callback.end();
+    runtime::stopwatch::reading ended = begun;
+    const auto end_callback = [&]() __attribute__((noinline)) {
+        ended = runtime::stopwatch::now();
+        rt.on_workers.add_runs(callback.label.load(std::memory_order_relaxed),
+                               runtime::stopwatch::between(begun, ended), 1);
+        callback.end();
+    };
+    base::passing_exceptions([&next] { next.runnable.hooks->run(next.runnable); },
+                             [&] {
+                                 end_callback();
+                                 frame.leave();
+                                 left();
+                             });
+    end_callback();
     if (rt.meter.recorder.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
         rt.meter.record({begun, ended, next.due, {}, next.overruns, runtime::run_kind::on_worker, callback});
 }
@@ -124,6 +128,7 @@ void end_thrown_run(tw_workers &pool, runner &me, std::uint32_t forks) {
         return;
     const base::mutex_hold hold(&pool.mutex);
     finish(pool, me, 0);
+    ++pool.stats.inlined;
     pool.settling = false;
     if (pool.queue.first() != nullptr)
         pthread_cond_signal(&pool.work);

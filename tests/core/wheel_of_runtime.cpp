@@ -139,6 +139,13 @@ TEST(a_grid_that_is_moved_or_postponed_begins_again_at_a_whole_tick) {  // 4, 7.
     }
 }
 
+TEST(p5_a_grid_that_is_postponed_to_its_own_tick_goes_on) {  // 2.5, 5.6, 8.7, 11.8
+    arm({3, 5, 10, 31, TW_BURST, 0});
+    assert_int_equal(tw_postpone(&storage, &node, 3), 0);
+    advance(12);
+    assert_fires({3, 6, 9, 12});
+}
+
 TEST(a_grid_ends_where_time_does) {
     for (const tw_missed policy : {TW_BURST, TW_COALESCE, TW_DELAY}) {
         fresh(nullptr);

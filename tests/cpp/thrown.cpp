@@ -3,10 +3,13 @@
 // as the callback's return.
 #include <poll.h>
 #include <pthread.h>
+#include <sys/epoll.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstdint>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <tickwheel/keyed.h>
@@ -237,6 +240,16 @@ TEST_F(ThrownInPlace, OfAWorkerPasses) {
     tw_runtime_after(rt, &waiting.node, 0);
     EXPECT_TRUE(advance_throws(0));
     EXPECT_EQ(tw_runtime_cancel_wait(rt, &throwing.node), 0);
+    tw_worker_stats stats;
+    EXPECT_EQ(tw_workers_stats(pool, &stats), 0);
+    EXPECT_EQ(stats.runs, 1U);
+    EXPECT_EQ(stats.inlined, 1U);
+    tw_stats counted;
+    EXPECT_EQ(tw_runtime_stats(rt, &counted), 0);
+    std::uint64_t callbacks = 0;
+    for (const std::uint64_t count : counted.callbacks.counts)
+        callbacks += count;
+    EXPECT_EQ(callbacks, 1U);
     expect_workers_to_go_on();
 }
 
@@ -386,6 +399,25 @@ TEST_F(Thrown, EndsTheWaitOfWhoCancels) {
     EXPECT_TRUE(advance_throws(0));
     canceller.join();
     expect_to_go_on();
+}
+
+// The callback of a descriptor is over when its exception has left it: a removal on another thread must not
+// wait for it.
+TEST(ThrownByAWatch, IsOverForTheThreadThatRemovesIt) {
+    tw_runtime_options options = {};
+    options.driver = "epoll";
+    tw_runtime *rt = nullptr;
+    ASSERT_EQ(tw_runtime_new(&rt, &options), 0);
+    int ends[2];
+    ASSERT_EQ(pipe(ends), 0);
+    const auto fail = [](int, std::uint32_t, void *) { throw thrown(); };
+    ASSERT_EQ(tw_runtime_watch(rt, ends[0], EPOLLIN, fail, nullptr), 0);
+    ASSERT_EQ(write(ends[1], "!", 1), 1);
+    EXPECT_TRUE(throws([rt] { tw_runtime_run(rt); }));
+    std::thread([&] { EXPECT_EQ(tw_runtime_unwatch(rt, ends[0]), 0); }).join();
+    EXPECT_EQ(tw_runtime_free(rt), 0);
+    close(ends[0]);
+    close(ends[1]);
 }
 
 // On a bare wheel, the exception leaves between two fires.

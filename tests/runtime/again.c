@@ -112,8 +112,13 @@ TEST(p14_again_refuses_a_node_without_a_delay) {
     assert_ok(tw_runtime_at(rt, &node, 5 * TW_SECOND)); /* forgets the delay */
     assert_int_equal(tw_runtime_again(rt, &node), -EINVAL);
     assert_int_equal(tw_runtime_retire(rt, &node), 1);
+    assert_int_equal(tw_runtime_again(rt, &node), -EPERM);
     assert_ok(tw_node_init(&node, note, NULL));
     assert_ok(tw_runtime_after(rt, &node, MS));
+    assert_int_equal(tw_runtime_retire(rt, &node), 1);
+    assert_int_equal(tw_runtime_again(rt, &node), -EPERM);
+    assert_ok(tw_node_init(&node, note, NULL));
+    assert_ok(tw_runtime_every(rt, &node, MS, TW_COALESCE));
     assert_int_equal(tw_runtime_retire(rt, &node), 1);
     assert_int_equal(tw_runtime_again(rt, &node), -EPERM);
     tw_runtime_free(rt);

@@ -178,7 +178,7 @@ static int postpone(struct model *m, const struct op *op) {
     fault_if(&f, op->tick == TW_NEVER, -ERANGE);
     if (is_undefined(&f))
         return 0;
-    const bool is_later = op->tick >= c.t->expiry;
+    const bool is_later = op->tick > c.t->expiry;
     int result = tw_postpone(c.wheel, c.node, op->tick);
     if (went_through(m, &f, result)) {
         require(m, result == 0, "tw_postpone returned %d", result);

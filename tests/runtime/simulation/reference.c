@@ -114,7 +114,7 @@ void reference_move(struct reference *r, struct timer *t, int64_t due) {
 }
 
 void reference_postpone(const struct reference *r, struct timer *t, int64_t due) {
-    if (due < t->due)
+    if (due <= t->due)
         return;
     t->due = due;
     t->deadline = reading_of(r, due);

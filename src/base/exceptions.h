@@ -5,8 +5,8 @@
  * through such code, but no destructor runs. exceptions.c makes the calls that must happen all the same (the
  * fire is over, the driving thread has left). It is the only file compiled with exceptions, and it is C,
  * where the cleanup attribute needs only libgcc. */
-#ifndef TICKWHEEL_SRC_RUNTIME_EXCEPTIONS_H
-#define TICKWHEEL_SRC_RUNTIME_EXCEPTIONS_H
+#ifndef TICKWHEEL_SRC_BASE_EXCEPTIONS_H
+#define TICKWHEEL_SRC_BASE_EXCEPTIONS_H
 
 #ifdef __cplusplus
 extern "C" {
@@ -18,7 +18,7 @@ void tw_passing_exceptions(void (*body)(void *), void (*left)(void *), void *arg
 #ifdef __cplusplus
 }
 
-namespace tickwheel::runtime {
+namespace tickwheel::base {
 
 template <class Body, class Left> void passing_exceptions(Body body, Left left) {
     struct both {
@@ -29,7 +29,7 @@ template <class Body, class Left> void passing_exceptions(Body body, Left left) 
                           [](void *arg) { static_cast<both *>(arg)->left(); }, &functions);
 }
 
-}  // namespace tickwheel::runtime
+}  // namespace tickwheel::base
 #endif
 
 #endif

@@ -7,8 +7,9 @@
  * anything.
  *
  * A thread of its own, "tickwheel-look", answers on a socket, and sleeps while no client asks. The thread
- * uses 200 KB of address space. It serves at most four clients at a time, drops slow ones, and spends at
- * most a tenth of its time on answers. Timers do not wait for this thread.
+ * uses 200 KB of address space. It serves at most four clients at a time, drops clients that do nothing for
+ * five seconds, and spends at most a tenth of its time on the answers to each client. Timers do not
+ * wait for this thread.
  *
  * The socket belongs to the user of the process. Other users are refused, except root, who could
  * inspect the process anyway. None of this runs unless a program calls tw_inspect_start.

@@ -7,8 +7,8 @@
  * A runtime measures every fire: how long its callback ran, how late it began, and why. This is always
  * on. Callbacks of less than a microsecond or so that follow each other at once are timed together, and count
  * as equally long. So the measured time of a callback may be off by half a microsecond, and its
- * lateness by two. If one of them is slow, those before it, 31 at most, count as late by that much,
- * too. On virtual time callbacks are counted but not timed.
+ * lateness by two. If one of them is slow, the others, 31 at most, count as late by that much, too. On
+ * virtual time callbacks are counted but not timed.
  *
  * Conventions are those of runtime.h, and:
  *   Labels     Texts that name kinds of timers, such as "idle timeout". The library keeps the pointer,
@@ -108,8 +108,9 @@ struct tw_stats {
 
     struct tw_histogram callbacks;            /* how long callbacks ran, on workers too; on virtual
                                                  time, on workers alone */
-    struct tw_histogram late[TW_LATE_CAUSES]; /* by cause, how long fires began after their deadline,
-                                                 rounded up to a tick. Every fire counts in exactly one */
+    struct tw_histogram late[TW_LATE_CAUSES]; /* how late fires began, by cause, counted from the tick
+                                                 that their deadline rounds up to. Every fire counts
+                                                 in exactly one */
 };
 
 /* Fills in *stats and returns 0. */
@@ -118,8 +119,8 @@ int tw_runtime_stats(struct tw_runtime *rt, struct tw_stats *stats);
 /* --- pending timers ------------------------------------------------------------------ */
 
 /* Calls visit(entry, arg) for the timers that are pending, in no particular order, until `visit`
- * returns something other than 0. No lock is held for longer than it takes to copy one timer, and nothing is
- * allocated. A timer that is pending throughout, and that no call arms or moves, is visited once.
+ * returns something other than 0. Each hold of a lock is bounded and copies at most one timer, and nothing
+ * is allocated. A timer that is pending throughout, and that no call arms or moves, is visited once.
  * There are two exceptions for nodes: a node is visited twice if the wheel lowers it during the
  * walk, and may be missed if it is periodic and fires during the walk, or if an earlier
  * tw_runtime_postpone takes effect during the walk, or the wall clock is set back. A node may have been
@@ -162,8 +163,8 @@ typedef void tw_slow_report(const struct tw_slow_callback *slow, void *arg);
  * callback is still running. The calls come from a separate thread, about a quarter of the limit
  * late; that thread sleeps while the runtime does. `report` must not call functions that start or
  * end anything on this runtime, or wait for callbacks. A call replaces the earlier one; with a
- * null `report` it ends the reports. It returns when no earlier report is running. Freeing the runtime
- * ends the reports, too. Returns 0.
+ * null `report` it ends the reports. The call waits for an earlier report that is running. Freeing the
+ * runtime ends the reports, too. Returns 0.
  *   -EINVAL  also: limit_ns is less than TW_MILLISECOND, unless `report` is null
  *   -EBUSY   called from a callback of the runtime, or from `report`
  *   -ENOMEM, -EAGAIN  from the system: no thread. The earlier reports have ended all the same */

@@ -20,7 +20,7 @@
  *
  * The other functions let tw_wait sleep until a callback on another thread has returned. Where
  * advancing and waiting never happen on two threads at once (bare metal, or no lock), the port
- * defines TW_PORT_ONE_THREAD and leaves them out. */
+ * defines TW_PORT_ONE_THREAD and leaves these functions out. */
 #ifndef TICKWHEEL_PORT_H
 #define TICKWHEEL_PORT_H
 

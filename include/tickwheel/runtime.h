@@ -21,7 +21,7 @@
  *              as documented. Every function can return:
  *   -EINVAL      a null pointer, arming a node that is all zeroes, a negative time, an option out of
  *                range. Queries return 0 or TW_NO_DEADLINE instead.
- *   -ECHILD      this process is a fork of the one that made the runtime, and
+ *   -ECHILD      this process was forked from the one that made the runtime, and
  *                tw_runtime_after_fork was not called. Queries return the same as above.
  *   -ESHUTDOWN   from calls that arm, move, start, make or watch something: the runtime is being
  *                freed, because a callback or another function of yours called tw_runtime_free
@@ -105,8 +105,8 @@ struct tw_runtime_options {
      * and let the processor sleep longer. 0: 1 ns. (Linux's own default is 50 us.) */
     int64_t slack_ns;
 
-    /* Budget of one turn, in callbacks, node moves and opened slots (see tw_advance in tw.h). After
-     * it the thread looks at descriptors and reads the clock again. 0: 1024. */
+    /* Budget of one turn, in callbacks, node moves and opened slots (see tw_advance in tw.h).
+     * When it is spent, the thread looks at descriptors and reads the clock again. 0: 1024. */
     uint32_t budget;
 
     /* The thread's name, at most 15 characters (NULL: "tickwheel"); the CPUs that it may run on,
@@ -276,7 +276,8 @@ int tw_runtime_cancel(struct tw_runtime *rt, struct tw_node *node);
  * callback, or the `each` of a tw_runtime_cancel_all with this node. Inside a callback of the runtime it
  * waits for such an `each` only. The node may then be freed, unless the callback or another thread
  * arms it again. Do not hold a lock that the callback or `each` takes. Two callbacks of two runtimes
- * that wait for each other deadlock, and so do a callback and an `each` that wait for each other's node. Returns 1 if this prevented a fire, else 0.
+ * that wait for each other deadlock, and so do a callback and an `each` that wait for each other's node.
+ * Returns 1 if this prevented a fire, else 0.
  *   -EBUSY  the node is pending on another runtime or wheel */
 int tw_runtime_cancel_wait(struct tw_runtime *rt, struct tw_node *node);
 
@@ -289,7 +290,7 @@ int tw_runtime_retire(struct tw_runtime *rt, struct tw_node *node);
 /* Cancels every pending node on all timelines, removes the fires of work items that wait for a worker, and
  * calls each(node, arg) on every such node, those of work items included. `each` runs on this thread with
  * no lock held and may be null; nodes of one tick are passed in their order. Nodes that are armed
- * from now on stay armed, and nodes that `each` cancels are not passed to it. It does not wait for
+ * from now on stay armed, and nodes that `each` cancels are not passed to it. The call does not wait for
  * callbacks that are running, and a fire that is just then being handed to a worker may still run.
  * May be called from callbacks. Returns 0.
  *

@@ -431,7 +431,7 @@ TW_MUST_CHECK struct tw_node *tw_running(struct tw *w);
  * spends at most `budget` callbacks, node moves and opened slots; in a tree only callbacks count. Returns
  * 0 when all is done, or 1 if work is left; then call it again with the same or a later `now`. The
  * rest of the budget goes to look-ahead: a bounded share for each tick that passed, for up to 64
- * ticks, but nothing before the tick that tw_next asked for.
+ * ticks, but none for the ticks before the one that tw_next asked for.
  *   -EINVAL  also: `now` is before tw_now(w) or is TW_NEVER, or budget is 0; with TW_SMALL:
  *            budget is not TW_UNBOUNDED; with 32-bit ticks: pending work would lag 2^31 ticks (call
  *            it with tw_now(w) first)

@@ -275,3 +275,20 @@ TEST(the_library_walks_and_goes_back) {
     assert_int_equal(tw_take(&wheel, 9, &fire), 1);
     assert_ptr_equal(fire.node, &one.node);
 }
+
+/* --- walking in single holds of the lock ---------------------------------------------------- */
+
+TEST(a_walk_by_single_holds_meets_each_node_and_ends) {
+    struct tw_walk walk = {0};
+    struct tw_node *met = NULL;
+    unsigned holds = 0, nodes = 0;
+    arm(&one, 3);
+    arm(&other, ROUND + 4);
+    for (; tw_core_walk_some(&wheel, &walk, &met) != 0; ++holds)
+        nodes += met == &one.node || met == &other.node ? 1 : 0;
+    assert_null(met);
+    assert_int_equal(nodes, 2);
+    assert_true(holds >= nodes);
+    assert_int_equal(tw_core_walk_some(&wheel, &walk, &met), 0);
+    assert_int_equal(tw_check(&wheel, NULL, NULL), 0);
+}

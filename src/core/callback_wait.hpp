@@ -1,6 +1,6 @@
 // Waiting until a callback on another thread has returned (P6).
 //
-// A thread can wait for two events: a callback returned, or `each` returned a node to tw_cancel_all. Each
+// A thread can wait for two events: a callback returned, or the `each` of a tw_cancel_all returned. Each
 // event has a counter in wheel_sharing. A waiter reads the counter with the lock held, announces itself in
 // `waiters`, releases the lock and sleeps in the port while the counter has that value. The waiter misses no
 // event in between, because the port compares the counter once more before it sleeps. A waiter waits for one

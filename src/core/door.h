@@ -24,7 +24,7 @@ int tw_core_arm_at(struct tw *w, struct tw_node *node, tw_tick due);
  * it was last armed with, or 0 if it was last armed without a delay. */
 #define TW_CORE_ONCE UINT32_MAX
 
-/* tw_core_arm_at, and the node remembers its delay, in a unit of the caller's, for tw_core_again. */
+/* tw_core_arm_at, and the node remembers its delay, in the caller's unit, for tw_core_again. */
 int tw_core_arm_with_delay(struct tw *w, struct tw_node *node, tw_tick due, tw_tick delay);
 
 /* Returns the tick that a node is due at next, by its delay or period. The wheel is locked. */
@@ -32,7 +32,7 @@ typedef tw_tick tw_core_due(const struct tw_node *node, void *arg);
 
 /* Arms a node again for due_of(node, arg), by the delay that it remembers; or moves it there, if it has a
  * period and is pending. Returns 0.
- *   -EINVAL  also: the node has neither
+ *   -EINVAL  also: the node has neither a delay nor a period
  *   -ENOENT  the node has a period, and is not pending
  *   -EBUSY   the node is pending on another wheel
  *   -EPERM   the node is retired */

@@ -18,8 +18,8 @@ namespace tickwheel::core {
 // so its round is half as long.
 //
 // Beyond the running round, slots double in length, one for each bit of the round's number: far slot b lasts
-// 2^b rounds, and holds ticks whose highest difference from the origin is bit b. So no distance is too far,
-// at the price of one slot per bit.
+// 2^b rounds, and holds the ticks whose round's number differs from the origin's in bit b, and in no higher
+// bit. So no distance is too far, at the price of one slot per bit.
 //
 // The library has one shape (library_shape). Tests use shapes with few slots, where a few ticks reach every
 // state.

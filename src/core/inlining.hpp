@@ -28,8 +28,8 @@
 
 namespace tickwheel::core {
 
-// True where code may grow in order to be faster: with the engine of slots, on 64-bit processors, in a build
-// for speed.
+// True where code may grow in order to be faster: with the engine of slots, on 64-bit processors, unless the
+// build is for size.
 #if defined(__OPTIMIZE_SIZE__) || TW_TREE
 inline constexpr bool has_room = false;
 #else

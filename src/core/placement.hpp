@@ -111,9 +111,9 @@ template <class Shape> struct placement : wheel_state {
 
     // How far ahead of the cursor a far slot opens. REQUIRES: origin == cursor.
     //
-    // Far slot b opens at the next tick that has bit b set and no lower bit. If the cursor has bit b set, the
-    // next such tick lies beyond a carry out of that bit: the slot then holds timers that far look-ahead has
-    // sorted for the round after the carry (W5).
+    // Far slot b opens with the next round whose number has bit b set and no lower bit. If the number of the
+    // cursor's round has bit b set, the next such round lies beyond a carry out of that bit: the slot then
+    // holds timers that far look-ahead has sorted for the round after the carry (W5).
     tick opening_of_far(unsigned slot) const {
         const tick bit = tick{1} << Shape::far_shift(slot);
         const tick next = (cursor | (bit - 1)) + 1;
@@ -125,7 +125,7 @@ template <class Shape> struct placement : wheel_state {
     // slot opens. The lead is `near_lead` for every level but the far one, and 0 without look-ahead.
     //
     // A far slot may hold all timers of the wheel, and ticks may pass faster than look-ahead can move timers.
-    // So it gets at least 16 ticks for each node and each entry, up to half a round.
+    // So the lead into a far slot is at least 16 ticks for each node and each entry, up to half a round.
     TW_ONE_COPY digits lead_into(unsigned level, digits near_lead) const {
         if (level != Shape::far || near_lead == 0)
             return near_lead;

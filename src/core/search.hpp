@@ -30,7 +30,7 @@ template <class Shape> class search {
     tw_node *first() const { return is_exact_ ? first_ : nullptr; }
 #endif
 
-    // Searches the slots behind the cursor's, from the lowest level up, and returns the distance to the
+    // Searches the slots after the cursor's, from the lowest level up, and returns the distance to the
     // earliest tick, at most `limit`. Slots of one level open in order, and the slots of a higher level open
     // after the end of the block below it, so the search ends as soon as the best result lies before all
     // remaining slots.

@@ -98,7 +98,7 @@ template <class Engine> class wheel : public Engine {
         arm(node);
     }
 
-    // Returns false if `to` is earlier than the node's tick. In slots the node stays where it is, and moves
+    // Does nothing unless `to` is later than the node's tick. In slots the node stays where it is, and moves
     // on when its slot opens: cheap for timeouts that are nearly always extended.
     void postpone(tw_node &node, tick to) {
         TW_ASSERT_OF(node, is_pending(node));

@@ -308,7 +308,8 @@ int check_running(const tw_runtime *rt) {
                : refuse(-EOPNOTSUPP, "this driver does not wait, so the runtime cannot run");
 }
 
-// Closes the runtime to arming, starting and making. Returns false if it was already being freed.
+// Closes the runtime: from here on no call can arm, start or make anything on it. Returns false if the
+// runtime was already being freed.
 bool begin_to_free(tw_runtime &rt) {
     int open = 0;
     rt.closed.compare_exchange_strong(open, -ESHUTDOWN);  // a child keeps its -ECHILD

@@ -15,7 +15,7 @@ namespace {
 
 using namespace tickwheel::runtime;
 
-// Reports a null node before a closed or forked runtime, but after a null one.
+// Reports a null node before a closed or forked runtime, but after a null runtime.
 int check_node(int error_of_runtime, const tw_node *node) {
     if (error_of_runtime != -EINVAL && node == nullptr)
         return refuse_as_the_wheel(-EINVAL);
@@ -173,7 +173,7 @@ int arm(tw_runtime &rt, tw_node *node, const tw_when &when) {
 }
 
 // A random duration in [0, limit]. The numbers follow each other as in SplitMix64 (Steele, Lea and Flood,
-// 2014); on virtual time every runtime has the same.
+// 2014); on virtual time every runtime draws the same numbers.
 std::int64_t drawn_jitter(tw_runtime &rt, std::int64_t limit) {
     if (limit == 0)
         return 0;

@@ -29,7 +29,7 @@ inline bool walk_some(timeline &line, tw_walk &at, tw_node *&node) {
     return tw_core_walk_some(&line.wheel, &at, &node) != 0;
 }
 
-// The period of a node in nanoseconds; 0: it is a one-shot.
+// The period of a node in nanoseconds; 0 for a one-shot node.
 inline std::int64_t period_of(const tw_node &node, const tick_unit &unit) {
     if (node.part == TW_CORE_ONCE)
         return 0;

@@ -104,7 +104,7 @@ void stop_if_unknown(const known *entry, const tw_runtime *rt, const void *by) T
         stop("there is no runtime at this address: it was never made, or freed long ago", rt, entry, by);
 }
 
-// How long timers may be due before we suspect that the program forgot to drive them.
+// How long timers may be due before we suspect that the program forgot to drive the runtime.
 constexpr std::int64_t patience = 1'000'000'000;
 
 bool has_been_due_for(tw_runtime &rt, std::int64_t ns) {

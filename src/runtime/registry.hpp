@@ -1,5 +1,5 @@
-// The runtimes that a checking build (TW_CHECK) knows: which exist, which have been freed, and which have
-// timers but no driving thread. In every other build these functions are empty.
+// The runtimes that a checking build (TW_CHECK) knows: which exist, which have been freed, and which no
+// thread has driven yet. In every other build these functions are empty.
 #pragma once
 
 #include <tickwheel/port.h>
@@ -24,8 +24,8 @@ void check_free(const tw_runtime *rt, const void *by);
 // The runtime's thread was started, or the program drives it.
 void note_driven(const tw_runtime &rt);
 
-// Warns, once, if timers of the runtime have been due for a while and no thread drives it. Call this without
-// locks.
+// Warns, once, if timers of the runtime have been due for a while and no thread has driven the runtime yet.
+// Call this without locks.
 void warn_if_idle(tw_runtime &rt);
 
 #else

@@ -60,7 +60,7 @@ struct runtime_counters {
 inline constexpr tw_deadlines no_deadlines = {TW_NO_DEADLINE, TW_NO_DEADLINE};
 
 // The deadlines that the firing thread sleeps until, and the readings of the clocks when the sleep began.
-// Only the firing thread uses it.
+// Only the firing thread uses this struct.
 struct sleep_begun {
     tw_deadlines until = no_deadlines;
     tw_deadlines began = {0, 0};
@@ -156,7 +156,7 @@ struct deferred_free {
 };
 
 // The end of a call that may run the user's functions. If one of them frees the runtime, the destructor
-// completes that as the call returns. So declare it before everything that uses the runtime.
+// completes that as the call returns. So declare an end_of_call before everything that uses the runtime.
 class end_of_call {
   public:
     end_of_call() = default;

@@ -1,7 +1,8 @@
 // A timeline: a wheel, the clock that it follows, and the conversions between the two.
 //
 // Every runtime has a steady timeline, for delays. A runtime on the wall clock has a second one, for absolute
-// deadlines. Only its clock can be set, so only it uses `set_back` and `told`; wall.hpp explains them.
+// deadlines. Only the clock of the second timeline can be set, so only that timeline uses `set_back` and
+// `told`; wall.hpp explains them.
 //
 // Any thread may call these functions; on the wall timeline it holds the runtime's wall_hold.
 #pragma once

@@ -180,9 +180,9 @@ fired fire_on(tw_runtime &rt, timeline &line, tick present) {
 }  // namespace
 
 // Settles components before the first wheel and after each. A pool over its bound thus shrinks before a
-// callback can make it worse, and outside all callbacks (ask_to_settle). If the thread must then leave, do
-// not fire the second timeline: a callback on the first has stopped or freed the runtime, or has forked and
-// this is the child.
+// callback can make it worse, and outside all callbacks (ask_to_settle). If the thread must then leave, the
+// second timeline does not fire: a callback or another thread has stopped or freed the runtime, or a callback
+// has forked and this is the child.
 bool fire_due(tw_runtime &rt) {
     begin_turn(rt);
     fired how_far = settle_components(rt) ? fired::all : fired::stopped;

@@ -1,8 +1,8 @@
 // One turn: fire the due timers, then tell the driver how long to sleep. The runtime's thread,
 // tw_runtime_dispatch and virtual time are all built from these functions.
 //
-// Only the firing thread calls them, except must_leave, what_is_next and drive_permit, which any thread may
-// use. Making a runtime also calls measure_fires and settle_wakes.
+// Only the firing thread calls these functions, except must_leave, what_is_next and drive_permit, which any
+// thread may use. Making a runtime also calls measure_fires and settle_wakes.
 #pragma once
 
 #include "base/exceptions.h"

@@ -4,8 +4,8 @@
 //   end           ends a live record: takes it off the wheel, withdraws its waiting fires, retires it, and
 //                 finishes it if it has no uses left
 //   retire        marks a record as ended: its handle or key no longer finds it, and no callback begins
-//   after_fire    at the end of a fire: retires the record after its last fire, and finishes a retired
-//                 record that has no uses left
+//   after_fire    at the end of a fire (only in record_life.cpp): retires the record after its last
+//                 fire, and finishes a retired record that has no uses left
 //   finish        drops the argument and frees the cell
 #pragma once
 

@@ -18,9 +18,8 @@ class prepared_move {
         : set_(set), reading_(set.rt->steady.clock.read()), delay_(delay),
           due_(set.rt->steady.tick_once_after(reading_, delay)), wake_(*set.rt) {}
 
-    // `move` moves a record to the delay from now, `again` by the delay that it was started
-    // with. Both return 0
-    // or a negative errno.
+    // `move` moves a record to the prepared delay from now; `again`, to the delay from now that the record
+    // was started with. Both return 0 or a negative errno.
     TW_INLINED int move(record &timer) TW_REQUIRES(core::wheels_lock) {
         if (!is_usual(timer)) [[unlikely]]
             return move_any(timer, delay_);

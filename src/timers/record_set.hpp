@@ -122,7 +122,7 @@ int free_set(record_set *set);
 
 // --- calls on a set ----------------------------------------------------------------------
 
-// check_usable returns 0 if `set` may be used; check_arming, if it may also start or move a record.
+// check_usable returns 0 if a call may use `set`; check_arming, if the call may also start or move a record.
 inline int refuse_set() { return runtime::refuse(-EINVAL, "the set or table is null"); }
 inline int check_usable(const record_set *set) {
     return set == nullptr ? refuse_set() : runtime::check_usable(set->rt);

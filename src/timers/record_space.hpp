@@ -3,7 +3,7 @@
 // fire does.
 //
 // The record lock guards all records of the runtime's sets, their stores and tables. It is the lock that all
-// wheels of the runtime share, so never call a function of tw.h that takes a wheel's lock while you hold it.
+// wheels of the runtime share, so while you hold it, never call a function of tw.h that takes a wheel's lock.
 // With a wall timeline, a thread takes `wall_mutex` before the record lock and follows the wall clock, so
 // that it can convert readings; a fire starts with the wheels' lock alone. The lock is released while a
 // user's function runs, with one exception: a driver's `wake`. runtime/state.hpp has the order of locks.

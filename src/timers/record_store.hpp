@@ -4,7 +4,7 @@
 // The memory outlives its set, because entries on the wheel may still name its cells. It stays with the
 // record space, for later sets (spare_memory).
 //
-// The record lock guards it, except as noted.
+// The record lock guards the store, except as noted.
 #pragma once
 
 #include <bit>

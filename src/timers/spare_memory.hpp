@@ -41,8 +41,8 @@ class spare_memory {
     static constexpr std::uint32_t rests_of_slab = 63;
     void add_rests(slab *memory);
 
-    // The list of all memory. free_all frees all of it. It needs no lock, but no wheel may know the cells any
-    // more.
+    // The list of all memory. free_all frees all of it, and needs no lock; but no wheel may know the cells
+    // any more.
     void add(slab *memory) {
         memory->next = slabs_;
         slabs_ = memory;

@@ -25,7 +25,7 @@ inline bool is_concurrent(const tw_runnable &runnable) { return (runnable.flags 
 
 class fire_queue {
   public:
-    // Allocates room for that many fires. Returns false if memory runs out; then the caller still calls
+    // Allocates cells for `room` fires. Returns false if memory runs out; then the caller still calls
     // `unmake`.
     bool make(std::size_t room) {
         cells_ = static_cast<tw_waiting_fire *>(std::calloc(room, sizeof *cells_));

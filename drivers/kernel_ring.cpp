@@ -126,8 +126,8 @@ io_uring_sqe &kernel_ring::ask(std::uint8_t operation, std::uint64_t name) {
     std::memset(&request, 0, sizeof request);
     request.opcode = operation;
     request.user_data = name;
-    publish(to_kernel_.tail,
-            tail + 1);  // the kernel reads the request in `enter`, once the caller has filled it
+    // The kernel reads the request in `enter`, once the caller has filled it.
+    publish(to_kernel_.tail, tail + 1);
     return request;
 }
 

@@ -236,8 +236,8 @@ bool is_outside_of_time_namespaces() {
     struct stat found;
     if (::stat("/proc/thread-self/ns/time", &found) == 0)
         return found.st_ino == of_the_system;
-    return errno == ENOENT &&
-           ::stat("/proc/thread-self/ns", &found) == 0;  // a kernel without time namespaces
+    // A kernel without time namespaces has the folder without the file.
+    return errno == ENOENT && ::stat("/proc/thread-self/ns", &found) == 0;
 }
 
 // Waits once, for no time, on a ring of this thread, to find out what the kernel lacks or a sandbox forbids.

@@ -86,7 +86,7 @@ template <class Left> void call(runner &me, const taken &next, Left left) {
     const runtime::stopwatch::reading begun = runtime::stopwatch::now();
     callback.begin(begun);
     runtime::stopwatch::reading ended = begun;
-    const auto end_callback = [&]() __attribute__((noinline)) {
+    const auto end_callback = [&] {
         ended = runtime::stopwatch::now();
         rt.on_workers.add_runs(callback.label.load(std::memory_order_relaxed),
                                runtime::stopwatch::between(begun, ended), 1);
@@ -448,7 +448,7 @@ tw_node *withdraw_next(tw_workers &pool) {
     return &item_of(*found).node;
 }
 
-// Withdraws the fires of all work items at once, and calls none of the user's functions.
+// Withdraws the fires of all work items at once. Calls no user function.
 void discard_work_items(tw_workers &pool) {
     mark_items_to_withdraw(pool);
     while (tw_runnable *const item = item_to_withdraw(pool))

@@ -367,7 +367,7 @@ struct plan {
     int stop;       // when the test requests a stop; never, if after `longest`
     int destroyed;  // likewise
 
-    // A stop or the destruction comes when the tick's timers have fired. Of several deadlines on one tick,
+    // The test stops or destroys when the tick's timers have fired. If several deadlines fall on one tick,
     // the outermost was armed first; the work's own sleep was armed after all deadlines.
     std::optional<ending> expected() const {
         const auto limit = std::min_element(limits.begin(), limits.end());

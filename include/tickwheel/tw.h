@@ -146,8 +146,11 @@ struct tw_node {
 #if TW_TREE
     tw_tick key; /* the tick that decides the node's place in the tree */
 #endif
-    tw_tick expiry;  /* the tick that the node is due at */
-    tw_tick period;  /* in ticks, unless `part` says otherwise; 0: one-shot */
+    tw_tick expiry; /* the tick that the node is due at */
+    tw_tick period; /* in ticks, unless `part` says otherwise; 0: one-shot */
+#if TW_RUNTIME
+    uint64_t order; /* its place in the order of arming */
+#endif
     tw_callback *fn; /* NULL: not initialised */
     void *arg;
 };
@@ -185,7 +188,7 @@ constexpr struct tw_node tw_node_of(tw_callback *fn, void *arg) {
 #define TW_STORAGE \
     ((6 + TW_RUNTIME) * sizeof(tw_tick) + \
      (17 + (sizeof(size_t) == 4 ? 10 : 6) * TW_RUNTIME) * sizeof(size_t) + \
-     TW_RUNTIME * sizeof(uint64_t) * TW_LABELS + TW_BITMAP_WORDS * sizeof(size_t) + \
+     TW_RUNTIME * sizeof(uint64_t) * (TW_LABELS + 1) + TW_BITMAP_WORDS * sizeof(size_t) + \
      (TW_SLOTS + 1) * sizeof(struct tw_link))
 #endif
 

@@ -22,7 +22,8 @@ static_assert(offsetof(wheel_sharing, how) == sizeof(void *), "TW_WHEEL in tw.h 
 #else
 static_assert(TW_SLOTS == library_shape::slots);
 static_assert(sizeof(tw) <= (sizeof(void *) == 8 ? 22200 : 11500));
-static_assert(sizeof(tw_node) <= (sizeof(void *) == 8 ? 64 : 40 + 8 * TW_RUNTIME));
+static_assert(sizeof(tw_node) <=
+              (sizeof(void *) == 8 ? 64 : 40) + (sizeof(void *) == 8 ? 8 : 16) * TW_RUNTIME);
 #endif
 
 }  // namespace
@@ -170,9 +171,9 @@ std::size_t size_of_records() { return library_records::size(); }
 std::size_t chunks_for(std::size_t records, unsigned wheels) {
     return library_records::chunks_for(records, wheels);
 }
-void begin_records(tw *w, void *zeroed, record_memory &memory, tick offset, bool is_second,
+void begin_records(tw *w, void *zeroed, chunk_pool &chunks, tick offset, bool is_second,
                    record_caller *caller, void *arg) {
-    library_records::begin(w, zeroed, memory, offset, is_second, caller, arg);
+    library_records::begin(w, zeroed, chunks, offset, is_second, caller, arg);
 }
 wheel_lock lock_of(tw *w) { return library_records::lock_of(w); }
 void arm_record(tw *w, timing &record, tick due) { library_records::arm(w, record, due); }

@@ -110,7 +110,7 @@ void tw_core_share_lock(struct tw *w, struct tw *with);
  * the ticks of nodes at TW_NEVER - 1. The timers stay pending throughout, and timers of one tick keep their
  * order; a timer that another thread arms for the same tick before this returns may fire before them. Nodes
  * that a concurrent tw_cancel_all has not yet handed out are shifted, too: they stay pending, and fire behind
- * the other timers of their ticks. Holds the lock once for as many steps as the wheel has slots, then in
+ * the other nodes of their ticks. Holds the lock once for as many steps as the wheel has slots, then in
  * short stretches as tw_advance does. */
 void tw_core_shift(struct tw *w, tw_tick by);
 

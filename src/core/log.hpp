@@ -15,7 +15,7 @@ namespace tickwheel::core {
 // The wheel's part of a record, zero at first. Only the wheel writes it, with its lock held.
 struct timing {
     tick due;             // less the wheel's offset; see record_logs
-    std::uint64_t order;  // the record's place in the order of arming
+    std::uint64_t order;  // as in tw_node
     std::uint32_t stamp;
     std::uint32_t lag;  // how many ticks before `due` its entry is
 };
@@ -34,19 +34,13 @@ inline std::uint32_t next(std::uint32_t stamp, std::uint32_t wheel) {
 
 inline bool is_armed(const timing &of) { return (of.stamp & stamps::armed) != 0; }
 
-struct seam;
-
 // Says that a record is due at a tick, or not before it. The entry is current while the record has the same
-// stamp, and stale after that: the wheel ignores it. An entry may also be a seam (seam.hpp).
+// stamp, and stale after that: the wheel ignores it.
 struct entry {
-    union {
-        timing *record;
-        struct seam *seam;
-    };
+    timing *record;
     std::uint32_t low;   // the lowest bits of the tick, or in an order_queue of the record's order
-    std::uint32_t mark;  // see stamps; 0: a seam
+    std::uint32_t mark;  // see stamps
 
-    bool is_seam() const { return mark == 0; }
     // True if the entry was placed after entries of records that were armed later.
     bool is_late() const { return (mark & stamps::late) != 0; }
     bool is_current() const { return (mark ^ record->stamp) <= stamps::late; }

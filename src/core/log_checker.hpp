@@ -18,20 +18,16 @@ template <class Shape> class log_checker {
     // Checks a slot that opens `opening` ticks after the cursor; 0: it is open. Returns true if it holds
     // entries.
     bool check_slot(unsigned slot, tick opening) {
-        const std::size_t found_before = found_ + found_seams_;
+        const std::size_t found_before = found_;
         where_ = {slot, opening, false};
-        const std::size_t entries_before = found_;
-        in_ring_ = w_.slots.rings[slot].next;
-        walk(logs().plain[slot], [this](const entry &e) { check_entry(e); });
-        seams_alone_ += found_ == entries_before && !logs().plain[slot].is_empty();
-        is_behind_seam_ = false;
         last_order_ = 0;
+        walk(logs().plain[slot], [this](const entry &e) { check_entry(e); });
         if (slot < Shape::width(0)) {
             where_.is_late = true;
             walk(logs().late[slot], [this](const entry &e) { check_entry(e); });
         }
         const bool has_queue = slot == logs().queue_slot && !logs().queue.is_empty();
-        return found_ + found_seams_ != found_before || has_queue;
+        return found_ != found_before || has_queue;
     }
 
     // Checks the counts, and the entries outside the slots. Call it last.
@@ -43,8 +39,6 @@ template <class Shape> class log_checker {
         expect(at.at_ != nullptr ? sweeps_found_ == 1 : at.before_ == nullptr,
                "a sweep stands in its log, behind the chunk before");
         expect(found_ == all.entries, "entries is the number of entries");
-        expect(found_seams_ == all.seams, "seams is the number of seams");
-        expect(seams_alone_ <= Shape::top + 2 || at.is_under_way(), "few logs hold only seams");
         expect(current_ == all.armed, "each armed record has one entry that is not stale");
         expect(found_ <= 2 * all.armed + all.spare,
                "stale entries outnumber armed records by at most a constant");
@@ -55,11 +49,6 @@ template <class Shape> class log_checker {
     void expect(bool holds, const char *invariant) { report_.expect(holds, invariant); }
 
     void check_entry(const entry &e) {
-        if (e.is_seam()) {
-            check_seam(e.seam);
-            return;
-        }
-        is_behind_seam_ = false;
         if (where_.slot < Shape::near_slots)
             check_near_tick(e);
         expect(where_.slot >= Shape::width(0) || where_.is_late == e.is_late(),
@@ -86,22 +75,6 @@ template <class Shape> class log_checker {
         expect(where_.slot >= Shape::width(0) || record.order > last_order_,
                "entries that are not late stand in the order of arming");
         last_order_ = record.order;
-    }
-
-    // Seams of a log stand in the ring in the same order, unless a cancel_all or a shift took them out of the
-    // slot.
-    void check_seam(const seam *of) {
-        expect(!where_.is_late && !is_behind_seam_,
-               "a seam is followed by an entry, and late ones have none");
-        is_behind_seam_ = true;
-        const char *const stands = "a seam of a log stands in the ring of its slot";
-        expect(of != nullptr, stands);
-        if (of == nullptr || of->emptied != logs().emptied)
-            return;
-        const tw_link *const ring = &w_.slots.rings[where_.slot];
-        while (in_ring_ != nullptr && in_ring_ != ring && in_ring_ != &of->link)
-            in_ring_ = in_ring_->next;
-        expect(in_ring_ == &of->link, stands);
     }
 
     void check_queue() {
@@ -144,9 +117,8 @@ template <class Shape> class log_checker {
                 return;
             for (unsigned i = chunk->first; i != chunk->end; ++i) {
                 const entry &e = chunk->entries[i];
-                found_ += !e.is_seam();
-                found_seams_ += e.is_seam();
-                current_ += !e.is_seam() && e.is_current();
+                ++found_;
+                current_ += e.is_current();
                 each(e);
             }
             last = chunk;
@@ -159,10 +131,8 @@ template <class Shape> class log_checker {
         const sweep &at = logs().sweeping;
         const bool has_entries = chunk.first < chunk.end && chunk.end <= log_chunk::size;
         expect(has_entries, "a chunk holds entries");
-        if (&chunk == at.at_) {
+        if (&chunk == at.at_)
             sweeps_found_ += &in == at.in_ && last == at.before_;
-            is_behind_seam_ = false;  // the sweep may have just dropped all entries between two seams
-        }
         const bool is_within = last != nullptr && chunk.next != nullptr && &chunk != at.before_;
         expect(!is_within || chunk.count() == log_chunk::size || &in == &logs().shifting,
                "chunks between the first and the last are full");
@@ -178,11 +148,8 @@ template <class Shape> class log_checker {
         tick opening;
         bool is_late;
     } where_ = {};
-    const tw_link *in_ring_ = nullptr;  // the link of the last seam found
-    bool is_behind_seam_ = false;
     std::uint64_t last_order_ = 0;
-    std::size_t found_ = 0, found_seams_ = 0, current_ = 0;
-    unsigned seams_alone_ = 0;  // logs that hold only seams
+    std::size_t found_ = 0, current_ = 0;
     unsigned sweeps_found_ = 0;
 };
 

@@ -35,16 +35,15 @@ template <class Shape> class lowering : public record_placement<Shape> {
 
 #if TW_RUNTIME
     // Makes all pending timers due `by` ticks later, one timer per shift_one. The timers stay pending
-    // throughout. Nodes that a cancel_all has not handed out yet go behind all others of their ticks. A
-    // record that is armed or moved before the shift is over may overtake others of its tick; in a runtime
-    // the call that arms or moves waits for the shift. REQUIRES: no shift is under way; if there are records,
-    // no node is postponed: a shift would place a postponed node ahead of records of its new tick, and late
-    // records, which fire before all nodes (R3), would overtake those records
+    // throughout. Nodes that a cancel_all has not handed out yet go behind all other nodes of their ticks. A
+    // timer that is armed or moved before the shift is over may overtake others of its tick; in a runtime the
+    // call that arms or moves waits for the shift. REQUIRES: no shift is under way; if there are records, no
+    // node is postponed: a shift would place such a node by its tick, and not by its order
     void begin_shift(tick by) {
         TW_ASSERT(!is_shifting());
         for (unsigned slot = 0; slot < Shape::slots; ++slot) {
             if (slots.records.exist())
-                begin_shift_of_log(logs().plain[slot]);
+                logs().shifting.append_all(logs().plain[slot]);
             append_all(shifting, slots.rings[slot]);
         }
         append_all(shifting, leaving);
@@ -89,6 +88,13 @@ template <class Shape> class lowering : public record_placement<Shape> {
         take(node);
     }
 
+    // Places a node that a walk has reached again, as if it were armed now.
+    void place_last(tw_node &node) {
+        take_in_walk(node);
+        this->set_order(node);
+        place(node);
+    }
+
     // Lowers at most `most` timers of one slot by one level: from a slot that has opened, or, if none has,
     // from a slot that opens within the lead into its level. Returns the number of steps.
     //
@@ -109,7 +115,7 @@ template <class Shape> class lowering : public record_placement<Shape> {
         return 1;
     }
 
-    // --- places and seams in rings -------------------------------------------------------------
+    // --- places in rings -----------------------------------------------------------------------
 
     // Drops a place that has reached the front of its ring: the walk finds it gone, and continues at the
     // front.
@@ -131,23 +137,11 @@ template <class Shape> class lowering : public record_placement<Shape> {
 #endif
     }
 
-    // Call when all rings were emptied at once, and places and seams with them.
+    // Call when all rings were emptied at once, and places with them.
     void note_emptied() {
 #if TW_RUNTIME
         ++times_emptied;
-        if (slots.records.exist())
-            ++logs().emptied;
 #endif
-    }
-
-    // Unlinks a seam that is no longer in its slot. Its empty link tells the log that the seam has left the
-    // ring.
-    bool unlink_seam(tw_node &node) {
-        if (!unlikely(is_seam(node)))
-            return false;
-        unlink(node.link);
-        make_empty(node.link);
-        return true;
     }
 
   private:
@@ -181,34 +175,28 @@ template <class Shape> class lowering : public record_placement<Shape> {
         TW_CHECKS(kept(&node));
         const tick t = cursor + distance_to(node.expiry);
         const unsigned differs_on = Shape::level_of(t ^ opening);
-        take_in_walk(node);
-        if (differs_on < level)
+        if (differs_on < level) {
+            take_in_walk(node);
             slots.put(node, Shape::slot(level - 1, Shape::low(t)));
-        else if (differs_on == Shape::far && Shape::far_slot(t ^ opening) < slot)
+        } else if (differs_on == Shape::far && Shape::far_slot(t ^ opening) < slot) {
+            take_in_walk(node);
             slots.put(node, Shape::far_slot(t ^ opening));
-        else
-            place(node);
+        } else {
+            place_last(node);
+        }
     }
 
 #if TW_RUNTIME
-    // --- logs: along the log, and at each seam along the ring ----------------------------------
+    // --- logs ----------------------------------------------------------------------------------
 
     std::uint32_t lower_log(unsigned level, unsigned slot, tick opening, std::uint32_t most) {
         log &from = logs().plain[slot];
         std::uint32_t moved = 0;
         for (; moved != most && !from.is_empty(); ++moved) {
             const entry e = from.front();
-            if (this->has_nodes_before(e, slot)) {
-                tw_node &node = node_of(behind(slots.rings[slot]));
-                if (!drop_place(node))
-                    lower_node(node, level, slot, opening);
-                continue;
-            }
             fetch_lines_behind(from);
             logs().pop(from);
-            if (e.is_seam())
-                logs().drop(*e.seam);
-            else if (level != Shape::far)
+            if (level != Shape::far)
                 this->put_entry(e, Shape::slot(level - 1, static_cast<digits>(e.low)));
             else
                 lower_from_far(e, slot, opening);
@@ -239,30 +227,11 @@ template <class Shape> class lowering : public record_placement<Shape> {
 
     // --- shifting ------------------------------------------------------------------------------
 
-    // A slot with a higher number may hold timers of the same ticks that were armed later. So this puts a
-    // seam that keeps the nodes of the slots before this one ahead of this slot's records. A seam at the
-    // front serves as well, but not if it has left its slot, so this drops such seams first.
-    void begin_shift_of_log(log &from) {
-        while (!from.is_empty() && from.front().is_seam() && from.front().seam->emptied != logs().emptied)
-            logs().drop_front_seam(from);
-        if (from.is_empty())
-            return;
-        if (!from.front().is_seam() && !is_empty(shifting))
-            this->join(shifting, logs().shifting);
-        logs().shifting.append_all(from);
-    }
-
     bool shift_front_of_log() {
         log &from = logs().shifting;
         const entry e = from.front();
-        if (e.is_seam() && e.seam->emptied + 1 == logs().emptied && !is_empty(e.seam->link)) {
-            shift_node();  // after the nodes before the seam, the seam itself
-            return true;
-        }
         logs().pop(from);
-        if (e.is_seam())
-            logs().drop(*e.seam);
-        else if (e.is_current())
+        if (e.is_current())
             this->place_entry(e, tick_of(*e.record));
         else
             --logs().entries;
@@ -272,7 +241,7 @@ template <class Shape> class lowering : public record_placement<Shape> {
 
     void shift_node() {
         tw_node &node = node_of(behind(shifting));
-        if (drop_place(node) || unlink_seam(node))
+        if (drop_place(node))
             return;
         TW_CHECKS(kept(&node));
         take_in_walk(node);

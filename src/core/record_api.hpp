@@ -20,10 +20,10 @@ template <class Wheel> struct record_api {
         return logs::chunks_for(records, wheels);
     }
 
-    static void begin(tw *w, void *zeroed, record_memory &memory, tick offset, bool is_second,
+    static void begin(tw *w, void *zeroed, chunk_pool &chunks, tick offset, bool is_second,
                       record_caller *caller, void *arg) {
         auto *const made = new (zeroed) logs;
-        made->memory = &memory;
+        made->chunks = &chunks;
         made->caller = caller;
         made->caller_arg = arg;
         made->offset = offset;

@@ -28,16 +28,9 @@ namespace {
 //       whose records stay where they were armed are in the order of arming (P3).
 //   R3  An entry whose record was moved to a later tick moves on when its own tick comes, marked as
 //       late. On level 0 late entries have logs of their own, and a queue puts them in order when
-//       the slot opens; the entries in the queue belong to the slot `queue_slot`. A record that
-//       moves to a tick where a node may stand gets a new entry instead. So late entries fire
-//       before all nodes of their tick.
-//   R4  A seam stands in the log and in the ring of its slot; after a cancel_all or a shift, in the
-//       log alone. Timers before the seam, in ring and log, were armed before the timers behind it.
-//       Two seams never follow each other. On each level, at most one slot has a log with only
-//       seams: the open slot, or the slot that look-ahead empties. The log where a sweep stands may
-//       break both rules.
-//   R5  `entries` is the number of entries without seams, `armed` the number of records with a
-//       current entry. At most armed + spare entries are stale; see sweep.hpp.
+//       the slot opens; the entries in the queue belong to the slot `queue_slot`.
+//   R4  `entries` is the number of entries, `armed` the number of records with a current entry. At
+//       most armed + spare entries are stale; see sweep.hpp.
 template <class Shape> struct record_logs {
     static_assert(sizeof(typename Shape::digits) == sizeof(entry::low),
                   "an entry has all digits of its tick");
@@ -48,27 +41,19 @@ template <class Shape> struct record_logs {
     // Allowed entries beyond two for each armed record.
     static constexpr std::size_t spare = 32;
 
-    // See records.hpp. R5 bounds the entries. R4 bounds the seams twice: by the entries and the logs; and by
-    // twice the entries and two for each level. A chunk holds at least one entry or seam. All chunks are full
-    // except the first and the last of a log and the chunk where a sweep stands; during a shift, except the
-    // first and the last of each log that existed before it.
+    // See records.hpp. R4 bounds the entries. A chunk holds at least one entry. All chunks are full except
+    // the first and the last of a log and the chunk where a sweep stands; during a shift, except the first
+    // and the last of each log that existed before it.
     static constexpr std::size_t chunks_for(std::size_t records, unsigned wheels) {
         const std::size_t entries = 2 * records + wheels * spare;
-        const std::size_t seams =
-            entries + smaller(entries + 2 * (Shape::top + 2), wheels * std::size_t{all_logs});
-        const std::size_t held = entries + seams;
-        const std::size_t of_logs =
-            smaller(held, held / log_chunk::size + wheels * (std::size_t{4} * all_logs + 1));
-        return of_logs + seams / record_memory::seams_of_chunk + 1;
+        return smaller(entries, entries / log_chunk::size + wheels * (std::size_t{4} * all_logs + 1));
     }
 
-    record_memory *memory;
+    chunk_pool *chunks;
     record_caller *caller;
     void *caller_arg;
 
-    std::size_t entries, armed, seams;
-    std::uint64_t order;      // of the record armed last
-    std::uint32_t emptied;    // how often all rings, and seams with them, were emptied at once
+    std::size_t entries, armed;
     tick offset;              // how many ticks the wheel is ahead of timing::due
     std::uint32_t wheel_bit;  // a bit of the stamps: stamps::second_wheel or 0
     log *due_log;             // the log of the record that look_at_cursor() found due
@@ -89,44 +74,23 @@ template <class Shape> struct record_logs {
     bool hold(unsigned slot) const { return !plain[slot].is_empty() || has_late(slot); }
 
     // True if the logs hold anything, even if all entries are stale.
-    bool are_busy() const { return entries + seams != 0; }
+    bool are_busy() const { return entries != 0; }
 
     // --- taking off ---
 
     // Takes off the first entry of a log.
     void pop(log &from) {
-        const log_chunk *const chunk = from.pop(memory->chunks);
+        const log_chunk *const chunk = from.pop(*chunks);
         if (chunk != nullptr)
             sweeping.note_emptied(*chunk, from);
     }
 
-    // Takes a seam out of its ring, and gives its memory back. REQUIRES: the seam has left its log
-    void drop(seam &of) {
-        unlink_unchecked(of.link);
-        memory->give_back(of);
-        --seams;
-    }
-
-    // REQUIRES: the first entry is a seam
-    void drop_front_seam(log &from) {
-        seam &of = *from.front().seam;
-        pop(from);
-        drop(of);
-    }
-
-    // Takes off the last entry, and a seam that is then last, unless that would empty a chunk but not the
-    // log.
+    // Takes off the last entry, unless that would empty a chunk but not the log.
     void take_back(log &from) {
         const log_chunk *last = from.tail;
-        if (!from.take_back(memory->chunks))
+        if (!from.take_back(*chunks))
             return;
         --entries;
-        while (!from.is_empty() && from.back().is_seam()) {
-            seam &of = *from.back().seam;
-            if (!from.take_back(memory->chunks))
-                return;
-            drop(of);
-        }
         if (from.is_empty())
             sweeping.note_taken_back(*last);
     }

@@ -1,5 +1,5 @@
 // The records of a wheel: places, drops and orders their entries, and finds the due ones. See record_logs.hpp
-// for the invariants, and seam.hpp for how records and nodes keep one order.
+// for the invariants.
 #pragma once
 
 #include "placement.hpp"
@@ -29,16 +29,14 @@ template <class Shape> class record_placement : public placement<Shape> {
         place_with_new_entry(record, to);
     }
 
-    // A move to a tick later than the entry's touches only the record, unless `lag` overflows, a node may
-    // stand at the new tick (R3), or the entry is at the cursor, where the queue may already hold it by the
-    // record's old order.
+    // A move to a tick later than the entry's touches only the record, unless `lag` overflows, or the entry
+    // is at the cursor, where the queue may already hold it by the record's old order.
     TW_INLINED void move_record(timing &record, tick to) {
         const tick of_entry = record.due - record.lag;
-        if (to > of_entry && to - of_entry <= UINT32_MAX && of_entry + logs().offset > cursor &&
-            !may_hold_nodes_at(logs().offset + to)) {
+        if (to > of_entry && to - of_entry <= UINT32_MAX && of_entry + logs().offset > cursor) {
             record.lag = static_cast<std::uint32_t>(to - of_entry);
             record.due = to;
-            record.order = ++logs().order;
+            record.order = ++this->order;
             return;
         }
         drop_entry(record);
@@ -78,11 +76,11 @@ template <class Shape> class record_placement : public placement<Shape> {
     TW_INLINED void place_with_new_entry(timing &record, tick to) {
         record_logs<Shape> &all = logs();
         record.due = to;
-        record.order = ++all.order;
+        record.order = ++this->order;
         record.lag = 0;
         record.stamp = stamps::next(record.stamp, all.wheel_bit);
         ++all.entries;
-        place_entry({{&record}, 0, record.stamp}, larger(all.due_of(record), cursor));
+        place_entry({&record, 0, record.stamp}, larger(all.due_of(record), cursor));
     }
 
     // REQUIRES: t is not before the cursor
@@ -95,56 +93,10 @@ template <class Shape> class record_placement : public placement<Shape> {
         record_logs<Shape> &all = logs();
         slots.busy.set(slot);
         if (unlikely(e.is_late() && slot < Shape::width(0))) {
-            all.late[slot].append(all.memory->chunks, e);
+            all.late[slot].append(*all.chunks, e);
             return;
         }
-        if (unlikely(!is_empty(slots.rings[slot])))
-            join(slots.rings[slot], all.plain[slot]);
-        all.plain[slot].append(all.memory->chunks, e);
-    }
-
-    // Call before a record joins a slot that has nodes. If the ring does not end with a seam, puts one at the
-    // end of ring and log; a seam that already ends the log moves to the end of the ring.
-    [[gnu::noinline]] void join(tw_link &ring, log &in) {
-        record_logs<Shape> &all = logs();
-        stop_if_last_broken(ring);
-        if (node_of(*ring.prev).state == seam_state)
-            return;
-        const bool has_one = !in.is_empty() && in.back().is_seam();
-        seam &last = has_one ? *in.back().seam : all.memory->take_seam();
-        if (has_one)
-            unlink_unchecked(last.link);
-        last.state = seam_state;
-        last.emptied = all.emptied;
-        append(ring, last.link);
-        if (has_one)
-            return;
-        ++all.seams;
-        entry e = {};
-        e.seam = &last;
-        in.append(all.memory->chunks, e);
-    }
-
-    // False only if no node stands at t. A wheel that lowers the nodes of t one by one may have them in the
-    // slots counted from the origin, the cursor and the next round, and in the slots of t on lower levels.
-    // REQUIRES: t is after the cursor
-    bool may_hold_nodes_at(tick t) const {
-        if (this->count == 0)
-            return false;
-        if (!is_empty(shifting))
-            return true;
-        const auto has_nodes = [&](unsigned slot) { return !is_empty(slots.rings[slot]); };
-        const unsigned slot = Shape::slot_from(origin, t);
-        if (has_nodes(slot))
-            return true;
-        if (slot >= Shape::near_slots &&
-            (has_nodes(Shape::slot_from(cursor, t)) ||
-             (t >= next_round() && has_nodes(Shape::slot_from(next_round(), t)))))
-            return true;
-        for (unsigned level = Shape::level_of_slot(slot); level-- != 0;)
-            if (has_nodes(Shape::slot(level, Shape::low(t))))
-                return true;
-        return false;
+        all.plain[slot].append(*all.chunks, e);
     }
 
     // --- dropping ------------------------------------------------------------------------------
@@ -181,49 +133,45 @@ template <class Shape> class record_placement : public placement<Shape> {
 
     // --- the slot at the cursor ----------------------------------------------------------------
 
-    // Looks at the front of the cursor's slot, which has its bit set: a node or a record fires, or the next
-    // step moves something.
+    // Looks at the cursor's slot, which has its bit set. If no entry or node at a front has to move first,
+    // the timer that was armed first fires (P3): the first node, the first plain entry or the earliest late
+    // one.
     next_step look_at_cursor() {
         record_logs<Shape> &all = logs();
         const unsigned slot = cursor_slot();
-        log &plain = all.plain[slot];
-        if (unlikely(all.has_late(slot)))
-            return look_at_late(slot);
-        if (plain.is_empty() || has_nodes_before(plain.front(), slot))
-            return this->look_at_node(node_of(behind(slots.rings[slot])));
-        return look_at_entry(plain);
-    }
-
-    // True if an entry is a seam with nodes before it in the ring.
-    bool has_nodes_before(const entry &e, unsigned slot) const {
-        return e.is_seam() && e.seam->emptied == logs().emptied && slots.rings[slot].next != &e.seam->link;
-    }
-
-    next_step look_at_entry(log &from) {
-        const entry &e = from.front();
-        if (e.is_seam() || !e.is_current() || logs().due_of(*e.record) > cursor)
+        const tw_link &ring = slots.rings[slot];
+        all.due_log = nullptr;
+        if (!all.plain[slot].is_empty() && !consider(all.plain[slot]))
             return next_step::move;
-        logs().due_log = &from;
-        return next_step::fire_record;
-    }
-
-    // Merges the late entries, once bring_in_order has put them in order, with the others. Late entries come
-    // before all nodes (R3).
-    next_step look_at_late(unsigned slot) {
-        record_logs<Shape> &all = logs();
-        log &plain = all.plain[slot];
-        const bool has_plain = !plain.is_empty() && !has_nodes_before(plain.front(), slot);
-        if (!all.late[slot].is_empty() || !all.queue.is_first_known() ||
-            look_at_entry(all.queue.first()) == next_step::move)
+        if (unlikely(all.has_late(slot)) && !consider_late(slot))
             return next_step::move;
-        if (!has_plain)
+        if (is_empty(ring))
             return next_step::fire_record;
-        log *const late = all.due_log;
-        if (look_at_entry(plain) == next_step::move)
-            return next_step::move;
-        if (late->front().record->order < plain.front().record->order)
-            all.due_log = late;
-        return next_step::fire_record;
+        const tw_node &node = node_of(behind(ring));
+        if (all.due_log == nullptr || this->look_at_node(node) == next_step::move)
+            return this->look_at_node(node);
+        return node.order < all.due_log->front().record->order ? next_step::fire : next_step::fire_record;
+    }
+
+    // True if the first entry of a log is due; false if it must move.
+    bool is_due(const log &in) const {
+        const entry &e = in.front();
+        return e.is_current() && logs().due_of(*e.record) <= cursor;
+    }
+
+    // Makes a log the due one if its first record was armed before that of the former. Returns false if the
+    // first entry must move.
+    bool consider(log &in) {
+        if (!is_due(in))
+            return false;
+        log *&first = logs().due_log;
+        if (first == nullptr || in.front().record->order < first->front().record->order)
+            first = &in;
+        return true;
+    }
+    bool consider_late(unsigned slot) {
+        record_logs<Shape> &all = logs();
+        return all.late[slot].is_empty() && all.queue.is_first_known() && consider(all.queue.first());
     }
 
     // Moves the entries that look_at_cursor() has found, at most `most`. Returns the number of steps: 0 if it
@@ -234,35 +182,28 @@ template <class Shape> class record_placement : public placement<Shape> {
         record_logs<Shape> &all = logs();
         const unsigned slot = cursor_slot();
         log &plain = all.plain[slot];
-        const bool plain_is_first = !plain.is_empty() && !has_nodes_before(plain.front(), slot);
         std::uint32_t moved = 0;
-        if (plain_is_first && look_at_entry(plain) == next_step::move) {
+        if (!plain.is_empty() && !is_due(plain)) {
             clean_front(plain);
             moved = 1;
-        } else if (all.has_late(slot)) {
+        } else if (all.has_late(slot) && !consider_late(slot)) {
             moved = bring_in_order(slot, smaller(most, order_queue::batch));
         }
         slots.pay_for_moves(moved);
         return moved;
     }
 
-    // Drops a stale entry or a seam. An entry whose record was moved goes to the record's tick, marked as
-    // late.
+    // Drops a stale entry. An entry whose record was moved goes to the record's tick, marked as late.
     void clean_front(log &from) {
         record_logs<Shape> &all = logs();
         entry e = from.front();
-        if (e.is_seam()) {
-            pop(from);
-            all.drop(*e.seam);
-            slots.clear_if_empty(cursor_slot());
-        } else if (e.is_current()) {
-            fetch_ahead(from);
+        fetch_ahead(from);
+        if (e.is_current()) {
             pop(from);
             e.record->lag = 0;
             e.mark |= stamps::late;
             place_entry(e, all.due_of(*e.record));
         } else {
-            fetch_ahead(from);
             drop_front(from);
         }
     }
@@ -284,13 +225,13 @@ template <class Shape> class record_placement : public placement<Shape> {
         record_logs<Shape> &all = logs();
         std::uint32_t looks = 0;
         for (; looks != most && !late.is_empty(); ++looks) {
-            if (look_at_entry(late) == next_step::move) {
+            if (!is_due(late)) {
                 clean_front(late);
                 continue;
             }
             fetch_ahead(late);
             all.queue_slot = slot;
-            all.queue.add(all.memory->chunks, late.front());
+            all.queue.add(*all.chunks, late.front());
             pop(late);
         }
         return looks;
@@ -304,7 +245,7 @@ template <class Shape> class record_placement : public placement<Shape> {
         for (; moves != most && !from.is_empty(); ++moves) {
             const entry e = from.front();
             all.pop(from);
-            if (all.queue.put(all.memory->chunks, e))
+            if (all.queue.put(*all.chunks, e))
                 __builtin_prefetch(e.record, 1);
         }
         all.queue.forget_if_empty(from);

@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "record_memory.hpp"
+#include "log.hpp"
 #include "wheels_lock.hpp"
 
 namespace tickwheel::core {
@@ -31,7 +31,7 @@ std::size_t chunks_for(std::size_t records, unsigned wheels);
 // may share. From now on the wheel calls caller(due, present, arg) for its due records. `offset`: how many
 // ticks the wheel is ahead of timing::due; tw_core_shift adds to it. `is_second`: pass true for exactly one
 // of two wheels that share records.
-void begin_records(tw *w, void *zeroed, record_memory &memory, tick offset, bool is_second,
+void begin_records(tw *w, void *zeroed, chunk_pool &chunks, tick offset, bool is_second,
                    record_caller *caller, void *arg);
 
 // The lock of a wheel. The owner of the records takes and releases it directly.

@@ -24,12 +24,11 @@ static_assert(offsetof(tw_node, link) == 0);
 inline tw_node &node_of(tw_link &link) { return reinterpret_cast<tw_node &>(link); }
 inline const tw_node &node_of(const tw_link &link) { return reinterpret_cast<const tw_node &>(link); }
 
-// Rings contain two things besides the user's nodes, recognised by their states: the place of a walk
-// (walk.hpp), a node that never fires; and a seam (seam.hpp), which has only the first fields of a node.
-inline constexpr std::uint8_t place_state = TW_RETIRED + 1, seam_state = TW_RETIRED + 2;
+// Besides the user's nodes, rings contain the places of walks (walk.hpp), nodes that never fire. Their state
+// tells them apart.
+inline constexpr std::uint8_t place_state = TW_RETIRED + 1;
 
 inline bool is_place(const tw_node &node) { return TW_RUNTIME != 0 && node.state == place_state; }
-inline bool is_seam(const tw_node &node) { return TW_RUNTIME != 0 && node.state == seam_state; }
 
 inline void make_empty(tw_link &ring) { ring.next = ring.prev = &ring; }
 

@@ -68,7 +68,7 @@ template <class Shape> class search {
             }
             tw_node &node = node_of(behind(*last));
             last = &node.link;
-            if (is_place(node) || is_seam(node))
+            if (is_place(node))
                 continue;
             --looks_;
             const tick due_in = at_.distance_to(node.expiry);
@@ -98,8 +98,6 @@ template <class Shape> class search {
         for (const log_chunk *chunk = in.head; chunk != nullptr && best_ > opening; chunk = chunk->next)
             for (unsigned i = chunk->first; i != chunk->end && best_ > opening; ++i) {
                 const entry &e = chunk->entries[i];
-                if (e.is_seam())
-                    continue;
                 if (looks_ == 0 || for_opening_) {
                     note_unseen();
                     consider(attention(slot, opening));

@@ -105,8 +105,6 @@ template <class Shape> class slot_checker : private broken_invariants {
                 return;
             }
             last = link;
-            if (is_seam(node_of(*link)))
-                continue;
             ++found_;
             check_node(node_of(*link), where);
         }

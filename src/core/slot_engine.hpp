@@ -22,10 +22,10 @@ template <class Shape> class slot_engine : public lowering<Shape> {
     using base = lowering<Shape>;
     using digits = typename Shape::digits;
     using base::asked_for, base::cursor, base::cursor_ring, base::cursor_slot, base::distance_to,
-        base::drop_place, base::unlink_seam, base::here, base::is_shifting, base::lead, base::lead_into,
-        base::leaving, base::lower, base::next_far, base::note_emptied, base::open_level, base::origin,
-        base::population, base::quiet_until, base::slot_opened_by, base::slots, base::take_in_walk,
-        base::ticks_passed, base::under_way;
+        base::drop_place, base::here, base::is_shifting, base::lead, base::lead_into, base::leaving,
+        base::lower, base::next_far, base::note_emptied, base::open_level, base::origin, base::population,
+        base::quiet_until, base::slot_opened_by, base::slots, base::place_last, base::ticks_passed,
+        base::under_way;
 
   public:
     using shape = Shape;
@@ -68,13 +68,8 @@ template <class Shape> class slot_engine : public lowering<Shape> {
     tw_node *next_leaving() { return is_empty(leaving) ? nullptr : &node_of(behind(leaving)); }
 
 #if TW_RUNTIME
-    // Drops a place or a seam that would leave next. Returns false if a node is next, or nothing is left.
-    bool drop_leaving() {
-        if (is_empty(leaving))
-            return false;
-        tw_node &front = node_of(behind(leaving));
-        return drop_place(front) || unlink_seam(front);
-    }
+    // Drops a place that would leave next. Returns false if a node is next, or nothing is left.
+    bool drop_leaving() { return !is_empty(leaving) && drop_place(node_of(behind(leaving))); }
 #endif
 
     void end_cancel_all(const cancel_all_call &own) {
@@ -94,10 +89,7 @@ template <class Shape> class slot_engine : public lowering<Shape> {
             return;
         while (!is_empty(leaving)) {
             tw_node &node = *next_leaving();
-            if (unlink_seam(node))
-                continue;
-            take_in_walk(node);
-            place(node);
+            place_last(node);
         }
     }
 
@@ -287,8 +279,7 @@ template <class Shape> class slot_engine : public lowering<Shape> {
     void place_again(tw_node &node) {
         if (drop_place(node))
             return;
-        take_in_walk(node);
-        place(node);
+        place_last(node);
     }
 
     // The distance to the next tick that needs attention; `never` if there is none.

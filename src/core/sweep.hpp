@@ -3,7 +3,7 @@
 // The wheel drops a stale entry at its tick, or from a far slot. Until then the entry takes memory. So when
 // there are too many, a sweep compacts the logs in place, one after the other.
 //
-// The bound (R5). A sweep begins when 4 stale > 3 armed + 2 spare. From then on each record that fires, is
+// The bound (R4). A sweep begins when 4 stale > 3 armed + 2 spare. From then on each record that fires, is
 // disarmed or gets a new entry by a move pays for `share` = 14 entries; nothing else makes entries stale or
 // lowers `armed`. So a sweep of E = stale + armed entries, about 7/4 armed, is over after E / 14 = armed / 8
 // such calls. Even if all these calls disarm, the bound holds: 7/8 armed are left, and at most (3/4 + 1/8)
@@ -11,7 +11,7 @@
 // that the sweep has not reached, the sweep looks at it once more; the step that moves it pays for that.
 #pragma once
 
-#include "record_memory.hpp"
+#include "log.hpp"
 
 namespace tickwheel::core {
 namespace {
@@ -47,32 +47,24 @@ class sweep {
         at_ = before_ = nullptr;
     }
 
-    // Drops the stale entries of one chunk, and fills up the chunk before with the rest. Also drops a seam
-    // that another seam follows at once, or that ends the log, because it separates nothing. Returns the
-    // number of entries looked at. `logs` has the memory and the counts.
+    // Drops the stale entries of one chunk, and fills up the chunk before with the rest. Returns the number
+    // of entries looked at. `logs` has the chunks and the counts.
     //
     // The processor cannot predict which entries are stale. So this copies each entry, and the next one
     // overwrites a stale one: that needs no branch.
     template <class Logs> unsigned go_on(Logs &logs) {
         log_chunk &chunk = *at_;
         entry kept[log_chunk::size];
-        unsigned count = 0, seams = 0, stale = 0;
+        unsigned count = 0;
         for (unsigned i = chunk.first; i != chunk.end; ++i) {
             const entry &e = kept[count] = chunk.entries[i];
-            if (unlikely(e.is_seam())) {
-                ++seams;
-                count += put_seam(logs, e, count != 0 ? &kept[count - 1] : last_of(before_)) ? 1 : 0;
-                continue;
-            }
-            const unsigned is_stale = e.is_current() ? 0 : 1;
-            stale += is_stale;
-            count += 1 - is_stale;
+            count += e.is_current() ? 1 : 0;
         }
-        const unsigned looks = chunk.count() - seams;
+        const unsigned looks = chunk.count();
         const unsigned to_before = before_ != nullptr ? before_->fill(kept, count) : 0;
         chunk.end = chunk.first;
         chunk.fill(kept + to_before, count - to_before);
-        logs.entries -= stale;
+        logs.entries -= looks - count;
         leave(logs, chunk);
         return looks;
     }
@@ -95,22 +87,9 @@ class sweep {
     template <class> friend class log_checker;
     friend struct test_access;
 
-    static entry *last_of(log_chunk *in) { return in != nullptr ? &in->entries[in->end - 1] : nullptr; }
-
-    // Puts a seam behind the last kept entry. Returns false if that was a seam, which the new one replaces.
-    template <class Logs> static bool put_seam(Logs &logs, const entry &e, entry *last) {
-        if (last == nullptr || !last->is_seam())
-            return true;
-        logs.drop(*last->seam);
-        *last = e;
-        return false;
-    }
-
     // Moves on to the next chunk.
     template <class Logs> void leave(Logs &logs, log_chunk &chunk) {
         at_ = chunk.next;
-        if (at_ == nullptr)
-            drop_seam_at_end(logs, chunk);
         if (chunk.count() == 0)
             remove(logs, chunk);
         else
@@ -119,29 +98,11 @@ class sweep {
             before_ = nullptr;
     }
 
-    // A seam that is alone in `before_` stays, unless that is the log's first chunk, because chunks have no
-    // link to the one before. R4 holds then, too.
-    template <class Logs> void drop_seam_at_end(Logs &logs, log_chunk &chunk) {
-        const entry *const last = last_of(chunk.count() != 0 ? &chunk : before_);
-        if (last == nullptr || !last->is_seam())
-            return;
-        log_chunk &last_chunk = chunk.count() != 0 ? chunk : *before_;
-        if (&last_chunk == before_ && last_chunk.count() == 1 && &last_chunk != in_->head)
-            return;
-        logs.drop(*last->seam);
-        --last_chunk.end;
-        if (&last_chunk != before_ || last_chunk.count() != 0)
-            return;
-        before_ = nullptr;  // `chunk` is the only other one, and empty
-        in_->head = &chunk;
-        logs.memory->chunks.give_back(&last_chunk);
-    }
-
     template <class Logs> void remove(Logs &logs, log_chunk &chunk) {
         (before_ != nullptr ? before_->next : in_->head) = chunk.next;
         if (in_->tail == &chunk)
             in_->tail = before_;
-        logs.memory->chunks.give_back(&chunk);
+        logs.chunks->give_back(&chunk);
     }
 
     unsigned next_;  // one more than the number of the swept log; 0: no sweep is under way

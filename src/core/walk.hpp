@@ -38,7 +38,7 @@ template <class Shape> class walk {
             tw_link *link = has_left ? &ring : &behind(last != nullptr ? *last : ring);
             for (; link != &ring && link != &at_.end.link; link = &behind(*link)) {
                 tw_node &node = node_of(*link);
-                const bool is_met = !is_place(node) && !is_seam(node);
+                const bool is_met = !is_place(node);
                 if (!is_met && ++links != links_at_once)
                     continue;
                 if (is_met)

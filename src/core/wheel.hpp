@@ -233,6 +233,7 @@ template <class Engine> class wheel : public Engine {
             ++count;
             node.state = TW_PENDING;
         }
+        this->set_order(node);
         place(node);
         TW_CHECKS(pending(&node));
     }
@@ -240,6 +241,7 @@ template <class Engine> class wheel : public Engine {
     // `arm` for a pending node.
     TW_APART_IF_FAST void arm_again(tw_node &node) {
         take(node);
+        this->set_order(node);
         place(node);
         TW_CHECKS(pending(&node));
     }

@@ -96,9 +96,17 @@ struct wheel_state : wheel_sharing {
     tick due;           // the tick at which the running node or record was due
     tick overruns;      // the number of due ticks that the running node missed
 #if TW_RUNTIME
+    std::uint64_t order;  // of the timer armed last: it fires after the others of its tick (P3)
     bool fires_record;    // true while a record's callback runs
     std::uint32_t parts;  // the parts in a tick, for grids; 0 until the first grid is armed
 #endif
+
+    // Makes a node the one armed last.
+    void set_order([[maybe_unused]] tw_node &node) {
+#if TW_RUNTIME
+        node.order = ++order;
+#endif
+    }
 
     bool is_in_callback() const {
 #if TW_RUNTIME

@@ -84,7 +84,7 @@ record_space *make(tw_runtime &rt, void *memory) TW_REQUIRES(rt.components_mutex
     char *logs = static_cast<char *>(memory) + size_of_space;
     const runtime::wall_hold hold(rt);
     runtime::for_each_timeline(rt, [&](runtime::timeline &line) {
-        core::begin_records(&line.wheel, logs, space->entries, line.set_back, line.can_be_set, fire_record,
+        core::begin_records(&line.wheel, logs, space->chunks, line.set_back, line.can_be_set, fire_record,
                             space);
         logs += core::size_of_records();
     });
@@ -126,7 +126,7 @@ std::size_t chunks_for(const record_space &space, std::size_t cells) {
 }
 
 void add_chunks(record_space &space, growth &with) {
-    space.entries.chunks.add(with.chunks->begin, with.chunk_count);
+    space.chunks.add(with.chunks->begin, with.chunk_count);
     space.chunk_count += with.chunk_count;
     space.memory.add(with.chunks);
 }

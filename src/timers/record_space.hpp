@@ -37,7 +37,7 @@ struct record_space : runtime::component {
     std::uint32_t progress TW_GUARDED_BY(core::wheels_lock);
     std::size_t cells TW_GUARDED_BY(core::wheels_lock);  // cells with memory, in all stores
     std::size_t chunk_count TW_GUARDED_BY(core::wheels_lock);
-    core::record_memory entries;  // guarded by the same lock
+    core::chunk_pool chunks;  // for the entries of all records; guarded by the same lock
     spare_memory memory TW_GUARDED_BY(core::wheels_lock);
 
     // The current fire on the firing thread; null if none.

@@ -169,7 +169,7 @@ TEST(p2_a_start_clears_a_bounded_part_of_the_memory_of_a_set_that_grows) {
 }
 
 TEST(huge_pages_leave_no_gaps) {
-    enum { RECORDS = 70 * CELLS, BYTES = 64 + 176 /* with the entries and seams of a record */ };
+    enum { RECORDS = 70 * CELLS, BYTES = 64 + 72 /* with the entries of a record */ };
     grow(0, RECORDS);
     assert_in_range(mappings, RECORDS * 64 / HUGE_PAGE - 1, RECORDS * 64 / HUGE_PAGE);
     assert_in_range(all_memory, RECORDS * 64, RECORDS * BYTES + HUGE_PAGE);

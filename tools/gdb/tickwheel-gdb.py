@@ -214,7 +214,7 @@ def nodes_of_slots(contents):
                 return
             walked += 1
             pending = at.cast(node)
-            if STATES.get(int(pending["state"])) == "pending":  # else the place of a walk, or a seam
+            if STATES.get(int(pending["state"])) == "pending":  # else the place of a walk
                 yield pending
 
 

@@ -14,10 +14,10 @@ using shape = geometry<3, 3, true>;
 using fixture = record_fixture<shape>;
 
 // Records, named for where they stand (but for `crowd`), and nodes.
-constexpr std::uint32_t near = 0, twin = 1, middle = 2, far = 3, seamed = 4, between = 5, crowd = 10,
+constexpr std::uint32_t near = 0, twin = 1, middle = 2, far = 3, behind_node = 4, between = 5, crowd = 10,
                         records = 200;
 constexpr tick start = 100, near_tick = start + 2, middle_tick = start + 20, far_tick = start + 3000,
-               seam_tick = start + 3;
+               mixed_tick = start + 3;
 
 std::unique_ptr<fixture> wheel;
 
@@ -25,7 +25,6 @@ unsigned slot_of(tick t) { return shape::slot_from(start, t); }
 log &plain(tick t) { return wheel->logs().plain[slot_of(t)]; }
 log &late(tick t) { return wheel->logs().late[slot_of(t)]; }
 auto &busy() { return wheel->inside().slots.busy; }
-tw_link &ring(tick t) { return wheel->inside().slots.rings[slot_of(t)]; }
 
 int fresh(void **) {
     wheel = std::make_unique<fixture>(records, start, 8);
@@ -33,11 +32,11 @@ int fresh(void **) {
     wheel->arm(twin, near_tick);
     wheel->arm(middle, middle_tick);
     wheel->arm(far, far_tick);
-    wheel->arm_node(0, seam_tick);
-    wheel->arm(seamed, seam_tick);
-    wheel->arm_node(1, seam_tick);
-    wheel->arm(between, seam_tick);
-    wheel->arm_node(2, seam_tick);
+    wheel->arm_node(0, mixed_tick);
+    wheel->arm(behind_node, mixed_tick);
+    wheel->arm_node(1, mixed_tick);
+    wheel->arm(between, mixed_tick);
+    wheel->arm_node(2, mixed_tick);
     wheel->arm_node(3, middle_tick);
     return wheel->broken();
 }
@@ -117,8 +116,6 @@ TEST(record_check_finds_counts_and_bits_that_are_wrong) {
     assert_names_each({
         {entries, [] { ++wheel->logs().entries; }},
         {entries, [] { --wheel->logs().entries; }},
-        {"seams is the number of seams", [] { ++wheel->logs().seams; }},
-        {"seams is the number of seams", [] { --wheel->logs().seams; }},
         {"each armed record has one entry that is not stale", [] { --wheel->logs().armed; }},
         {"each armed record has one entry that is not stale",
          [] { wheel->timings[far].stamp += stamps::one_arming; }},
@@ -178,7 +175,7 @@ TEST(record_check_finds_entries_that_stand_where_they_should_not) {
         {due, [] { wheel->timings[far].due = start + 4; }},
         {order, [] { std::swap(wheel->timings[near].order, wheel->timings[twin].order); }},
         {order, [] { wheel->timings[near].order = wheel->timings[twin].order; }},
-        {order, [] { std::swap(wheel->timings[seamed].order, wheel->timings[between].order); }},
+        {order, [] { std::swap(wheel->timings[behind_node].order, wheel->timings[between].order); }},
     });
 }
 
@@ -188,67 +185,6 @@ TEST(record_check_allows_records_that_were_moved_later_and_what_is_overdue) {
     wheel->arm(crowd, start - 50);
     wheel->arm_node(4, start - 40);
     wheel->arm(crowd + 1, start - 60);
-    assert_int_equal(wheel->broken(), 0);
-}
-
-// More logs with nothing but a seam than there are levels.
-void leave_seams_alone() {
-    for (unsigned slot = shape::near_slots - (shape::top + 3); slot != shape::near_slots; ++slot) {
-        entry e = {};
-        e.seam = &wheel->logs().memory->take_seam();
-        e.seam->state = seam_state;
-        e.seam->emptied = wheel->logs().emptied;
-        append(wheel->inside().slots.rings[slot], e.seam->link);
-        wheel->logs().plain[slot].append(wheel->logs().memory->chunks, e);
-    }
-}
-
-TEST(record_check_finds_seams_that_are_wrong) {
-    const char *const follows = "a seam is followed by an entry, and late ones have none";
-    const char *const alone = "few logs hold only seams";
-    const char *const in_ring = "a seam of a log stands in the ring of its slot";
-    assert_names_each({
-        {follows,
-         [] { wheel->logs().plain[slot_of(seam_tick)].head->entries[1] = plain(seam_tick).front(); }},
-        {follows,
-         [] {
-             entry e = {};
-             e.seam = plain(seam_tick).front().seam;
-             late(seam_tick).append(wheel->logs().memory->chunks, e);
-         }},
-        {alone, leave_seams_alone},
-        {in_ring, [] { plain(seam_tick).front().seam = nullptr; }},
-        {in_ring, [] { ring(seam_tick).next->next = nullptr; }},
-        {in_ring,
-         [] {
-             seam &of = *plain(seam_tick).front().seam;
-             unlink(of.link);
-             make_empty(of.link);
-         }},
-        {in_ring,
-         [] {
-             seam &of = *plain(seam_tick).front().seam;
-             unlink(of.link);
-             append(ring(near_tick), of.link);
-         }},
-        {in_ring,
-         [] {  // the order of the ring is not that of the log
-             seam &of = *plain(seam_tick).front().seam;
-             unlink(of.link);
-             append(ring(seam_tick), of.link);
-         }},
-    });
-}
-
-TEST(record_check_allows_seams_alone_while_a_sweep_is_under_way) {
-    fresh_sweep(nullptr);
-    leave_seams_alone();
-    assert_false(names("few logs hold only seams"));
-}
-
-TEST(record_check_allows_seams_that_a_cancel_all_has_taken_out_of_their_rings) {
-    assert_int_equal(fixture::wheel_api::cancel_all(wheel->w(), nullptr, nullptr), 0);
-    assert_int_equal(wheel->seams(), 2);
     assert_int_equal(wheel->broken(), 0);
 }
 

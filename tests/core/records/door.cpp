@@ -43,9 +43,9 @@ class wheels {
 
     counted fired[2];
 
-    wheels() : chunks_(chunks_for(records, 2)), memory_{} {
+    wheels() : chunks_(chunks_for(records, 2)), pool_{} {
         chunk_memory_ = std::calloc(chunks_, sizeof(log_chunk));
-        memory_.chunks.add(chunk_memory_, chunks_);
+        pool_.add(chunk_memory_, chunks_);
         for (unsigned i = 0; i < 2; ++i) {
             wheels_[i] = std::make_unique<tw>();
             logs_[i] = std::calloc(1, size_of_records());
@@ -53,7 +53,7 @@ class wheels {
             if (i == 1)
                 tw_core_share_lock(of(1), of(0));
             fired[i].wheel = of(i);
-            begin_records(of(i), logs_[i], memory_, offset, i == 1, counted::fire, &fired[i]);
+            begin_records(of(i), logs_[i], pool_, offset, i == 1, counted::fire, &fired[i]);
         }
     }
     ~wheels() {
@@ -77,7 +77,7 @@ class wheels {
   private:
     std::size_t chunks_;
     void *chunk_memory_;
-    record_memory memory_;
+    chunk_pool pool_;
     std::unique_ptr<tw> wheels_[2];
     void *logs_[2];
 };

@@ -23,16 +23,16 @@ class fixture {
     std::vector<timing> records;
     std::vector<std::uint64_t> taken;  // the orders of arming of the entries that came out
     std::size_t most_moves = 0;        // of any one entry
-    record_memory *memory = &memory_;
+    chunk_pool *chunks = &pool_;
     std::size_t entries = 0;
 
     explicit fixture(const std::vector<std::uint64_t> &orders)
         : records(orders.size()), moves_(orders.size()), chunks_(2 * orders.size() + order_queue::logs) {
-        memory_.chunks.add(chunks_.data(), chunks_.size());
+        pool_.add(chunks_.data(), chunks_.size());
         for (std::size_t i = 0; i < orders.size(); ++i) {
             records[i].order = orders[i];
             records[i].stamp = stamps::armed;
-            queue.add(memory_.chunks, {{&records[i]}, 0, stamps::armed | stamps::late});
+            queue.add(pool_, {&records[i], 0, stamps::armed | stamps::late});
             ++entries;
         }
     }
@@ -54,7 +54,7 @@ class fixture {
         pop_to_move(from);
         std::size_t &moves = moves_[static_cast<std::size_t>(e.record - records.data())];
         most_moves = larger(most_moves, ++moves);
-        const bool may_be_first = queue.put(memory_.chunks, e);
+        const bool may_be_first = queue.put(pool_, e);
         assert_true(!may_be_first || !queue.first().is_empty());
         queue.forget_if_empty(from);
     }
@@ -82,11 +82,10 @@ class fixture {
         queue.forget_if_empty(in);
         return true;
     }
-    void drop(seam &) { fail(); }
 
   private:
     void pop_to_move(log &from) {
-        const log_chunk *const emptied = from.pop(memory_.chunks);
+        const log_chunk *const emptied = from.pop(pool_);
         if (emptied != nullptr)
             at_.note_emptied(*emptied, from);
     }
@@ -97,7 +96,7 @@ class fixture {
 
     std::vector<std::size_t> moves_;
     std::vector<log_chunk> chunks_;
-    record_memory memory_{};
+    chunk_pool pool_{};
     sweep at_ = {};
 };
 
@@ -184,7 +183,7 @@ TEST(order_queue_may_be_used_again) {
     test.taken.clear();
     for (std::size_t i = 0; i < 40; ++i) {
         test.records[i].order = far_apart * (40 - i);
-        test.queue.add(test.memory->chunks, {{&test.records[i]}, 0, stamps::armed | stamps::late});
+        test.queue.add(*test.chunks, {&test.records[i], 0, stamps::armed | stamps::late});
         ++test.entries;
     }
     test.empty();
@@ -235,7 +234,7 @@ TEST(order_queue_can_be_emptied_into_a_log) {
         assert_false(test.queue.is_first_known());
         std::size_t count = 0;
         for (; !all.is_empty(); ++count)
-            all.pop(test.memory->chunks);
+            all.pop(*test.chunks);
         assert_int_equal(count + test.taken.size(), 60);
         assert_int_equal(count, test.entries);
     }

@@ -1,5 +1,4 @@
-// src/core/sweep.hpp: a sweep drops stale entries and no others, fills up chunks, and keeps only the seams
-// that matter.
+// src/core/sweep.hpp: a sweep drops stale entries and no others, and fills up chunks.
 #include "core/sweep.hpp"
 
 #include <algorithm>
@@ -15,19 +14,17 @@ using namespace tickwheel::core;
 
 std::uint64_t seed = 1;
 
-// A log from a picture: a letter for an entry that is not stale, '.' for a stale one, '|' for a seam, and '/'
-// where a chunk ends.
+// A log from a picture: a letter for an entry that is not stale, '.' for a stale one, and '/' where a chunk
+// ends.
 class fixture {
   public:
     log swept = {};
     sweep at = {};
-    record_memory *memory = &memory_;
+    chunk_pool *chunks = &pool_;
     std::size_t entries = 0;
-    unsigned dropped = 0;  // seams
 
     explicit fixture(const std::string &picture) : records_(picture.size()), chunks_(2 * picture.size() + 2) {
-        memory_.chunks.add(chunks_.data(), chunks_.size());
-        make_empty(ring_);
+        pool_.add(chunks_.data(), chunks_.size());
         bool ends_chunk = false;
         for (std::size_t i = 0; i < picture.size(); ++i) {
             if (picture[i] == '/')
@@ -59,8 +56,8 @@ class fixture {
         for (const log_chunk *chunk = swept.head; chunk != nullptr; chunk = chunk->next) {
             for (unsigned i = chunk->first; i != chunk->end; ++i) {
                 const entry &e = chunk->entries[i];
-                found += !e.is_seam();
-                made += e.is_seam() ? '|' : !e.is_current() ? '.' : static_cast<char>(e.low);
+                ++found;
+                made += e.is_current() ? static_cast<char>(e.low) : '.';
             }
             if (with_chunks && chunk->next != nullptr)
                 made += '/';
@@ -71,40 +68,25 @@ class fixture {
 
     // Takes off the first entry, as its owner does.
     void pop() {
-        entries -= !swept.front().is_seam();
-        const log_chunk *const emptied = swept.pop(memory_.chunks);
+        --entries;
+        const log_chunk *const emptied = swept.pop(pool_);
         if (emptied != nullptr)
             at.note_emptied(*emptied, swept);
     }
 
-    void drop(seam &of) {
-        unlink(of.link);
-        memory_.give_back(of);
-        ++dropped;
-    }
-
   private:
     void append(char what, timing &record, bool begins_chunk) {
-        entry e = {};
-        if (what == '|') {
-            e.seam = &memory_.take_seam();
-            core_append(e.seam->link);
-        } else {
-            record.stamp = what == '.' ? 0 : unsigned{stamps::armed};
-            e.record = &record;
-            e.mark = stamps::armed;
-            e.low = static_cast<unsigned char>(what);
-            ++entries;
-        }
+        record.stamp = what == '.' ? 0 : unsigned{stamps::armed};
+        const entry e = {&record, static_cast<unsigned char>(what), stamps::armed};
+        ++entries;
         if (begins_chunk) {
             log other = {};
-            other.append(memory_.chunks, e);
+            other.append(pool_, e);
             swept.append_all(other);
         } else {
-            swept.append(memory_.chunks, e);
+            swept.append(pool_, e);
         }
     }
-    void core_append(tw_link &link) { insert_after(*ring_.prev, link); }
 
     void assert_chunks_are_sound() {
         const log_chunk *last = nullptr;
@@ -115,10 +97,9 @@ class fixture {
         assert_ptr_equal(swept.tail, last);
     }
 
-    tw_link ring_ = {};
     std::vector<timing> records_;
     std::vector<log_chunk> chunks_;
-    record_memory memory_{};
+    chunk_pool pool_{};
 };
 
 void assert_swept(const std::string &before, const std::string &after) {
@@ -129,26 +110,24 @@ void assert_swept(const std::string &before, const std::string &after) {
 }
 
 TEST(sweep_drops_what_is_stale_and_says_how_many_entries_it_looked_at) {
-    fixture test("a.b..c/d./.|e");
+    fixture test("a.b..c/d./.e");
     assert_int_equal(test.sweep_chunks(1), 6);
-    assert_string_equal(test.picture(true).c_str(), "abc/d./.|e");
+    assert_string_equal(test.picture(true).c_str(), "abc/d./.e");
     assert_int_equal(test.sweep_chunks(1), 2);
-    assert_string_equal(test.picture(true).c_str(), "abcd/.|e");
-    assert_int_equal(test.sweep_chunks(1), 2);  // a seam is no entry
-    assert_string_equal(test.picture(true).c_str(), "abcd|e");
+    assert_string_equal(test.picture(true).c_str(), "abcd/.e");
+    assert_int_equal(test.sweep_chunks(1), 2);
+    assert_string_equal(test.picture(true).c_str(), "abcde");
     assert_false(test.at.is_in_log());
     assert_true(test.at.is_under_way());
     assert_int_equal(test.entries, 5);
 }
 
 TEST(sweep_empties_a_log_of_stale_entries) {
-    for (const char *const all :
-         {".", "...", "../..", "./....................../.", "|.", ".|./.|", "|.|/.|."}) {
+    for (const char *const all : {".", "...", "../..", "./....................../."}) {
         fixture test(all);
         test.sweep_chunks();
         assert_true(test.swept.is_empty());
         assert_null(test.swept.tail);
-        assert_int_equal(test.dropped, std::count(all, all + strlen(all), '|'));
     }
 }
 
@@ -160,48 +139,23 @@ TEST(sweep_fills_chunks_up) {
     assert_swept("............../a.", "a");
 }
 
-TEST(sweep_leaves_the_later_of_two_seams_with_nothing_between_them) {
-    assert_swept("a|.|b", "a|b");
-    assert_swept("a|./.|./|b", "a|b");
-    assert_swept("|.|.|b|c", "|b|c");
-    fixture test("|.|b");
-    const seam *const later = test.swept.head->entries[2].seam;
-    test.sweep_chunks();
-    assert_ptr_equal(test.swept.front().seam, later);
-    assert_int_equal(test.dropped, 1);
-}
-
-TEST(sweep_leaves_no_seam_at_the_end_of_a_log) {
-    assert_swept("a|.", "a");
-    assert_swept("a|./.", "a");
-    assert_swept("a|./.|.", "a");
-    assert_swept("|./|.", "");
-    assert_swept("abcdefghijklmno/|.", "abcdefghijklmno");
-    assert_swept("abcdefghijklmn|/.", "abcdefghijklmn");
-}
-
-// A log has no links back to the chunk before, so the sweep could not take away this one.
-TEST(sweep_leaves_a_seam_at_the_end_that_is_all_that_its_chunk_has) {
-    assert_swept("abcdefghijklmno/|/.", "abcdefghijklmno/|");
-}
-
 TEST(sweep_finds_what_joins_the_log_behind_it) {
-    fixture test("a.c/.|");
+    fixture test("a.c/.");
     test.sweep_chunks(1);
     timing record = {};
     record.stamp = stamps::armed;
-    test.swept.append(test.memory->chunks, {{&record}, 'x', stamps::armed});
+    test.swept.append(*test.chunks, {&record, 'x', stamps::armed});
     ++test.entries;
     test.sweep_chunks();
-    assert_string_equal(test.picture().c_str(), "ac|x");
+    assert_string_equal(test.picture().c_str(), "acx");
 }
 
 // However many entries the owner takes off the front meanwhile.
 TEST(sweep_begins_again_at_the_front_if_its_chunk_has_left) {
     for (unsigned chunks = 0; chunks < 4; ++chunks)
         for (unsigned pops = 0; pops <= 12; ++pops) {
-            fixture test("a../bc./d|./..e");
-            const std::string all = "abcd|e";
+            fixture test("a../bc./d./..e");
+            const std::string all = "abcde";
             test.sweep_chunks(chunks);
             for (unsigned i = 0; i < pops && !test.swept.is_empty(); ++i)
                 test.pop();
@@ -220,7 +174,7 @@ TEST(sweep_leaves_a_log_whose_only_entry_was_taken_back) {
         if (chunks == 1)
             test.sweep_chunks();
         const log_chunk *const last = test.swept.tail;
-        assert_true(test.swept.take_back(test.memory->chunks));
+        assert_true(test.swept.take_back(*test.chunks));
         test.at.note_taken_back(*last);
         assert_false(test.at.is_in_log());
     }
@@ -236,17 +190,11 @@ TEST(sweep_does_not_care_for_chunks_of_other_logs) {
     assert_ptr_equal(test.at.at(), stands_at);
 }
 
-// The picture after a sweep: without stale entries, and with one seam for several in a row.
-std::string swept(const std::string &picture) {
-    std::string left;
-    for (const char what : picture) {
-        if (what == '.' || what == '/')
-            continue;
-        if (what == '|' && !left.empty() && left.back() == '|')
-            continue;
-        left += what;
-    }
-    return left;
+// The picture after a sweep.
+std::string swept(std::string picture) {
+    for (const char dropped : {'.', '/'})
+        picture.erase(std::remove(picture.begin(), picture.end(), dropped), picture.end());
+    return picture;
 }
 
 TEST(sweep_leaves_the_same_of_a_log_whatever_its_chunks_are) {
@@ -255,9 +203,8 @@ TEST(sweep_leaves_the_same_of_a_log_whatever_its_chunks_are) {
         const std::uint64_t length = 1 + random_below(&seed, 80), kinds = 1 + random_below(&seed, 8);
         unsigned in_chunk = 0;
         for (std::uint64_t i = 0; i < length; ++i) {
-            const std::uint64_t kind = random_below(&seed, 2 + kinds);
-            const bool is_seam = kind == 0 && (picture.empty() || picture.back() != '|');
-            picture += is_seam ? '|' : kind == 1 ? '.' : static_cast<char>('a' + i % 26);
+            const std::uint64_t kind = random_below(&seed, 1 + kinds);
+            picture += kind == 0 ? '.' : static_cast<char>('a' + i % 26);
             if (++in_chunk == log_chunk::size || (i < log_chunk::size && random_below(&seed, 10) == 0)) {
                 picture += i + 1 == length ? "" : "/";
                 in_chunk = 0;
@@ -265,11 +212,7 @@ TEST(sweep_leaves_the_same_of_a_log_whatever_its_chunks_are) {
         }
         fixture test(picture);
         test.sweep_chunks();
-        std::string left = test.picture(), expected = swept(picture);
-        for (std::string *const one : {&left, &expected})
-            if (!one->empty() && one->back() == '|')
-                one->pop_back();  // a seam at the end may stay
-        assert_string_equal(left.c_str(), expected.c_str());
+        assert_string_equal(test.picture().c_str(), swept(picture).c_str());
         for (const log_chunk *chunk = test.swept.head; chunk != nullptr && chunk->next != nullptr;
              chunk = chunk->next)
             assert_int_equal(chunk->count(), log_chunk::size);

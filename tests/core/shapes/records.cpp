@@ -93,7 +93,7 @@ void *take(unsigned char *&from, std::size_t bytes) {
 }  // namespace
 
 std::size_t test_records_size(unsigned wheels, std::size_t records) {
-    return cache_line + whole_lines(sizeof(record_memory)) + wheels * whole_lines(size_of_records()) +
+    return cache_line + whole_lines(sizeof(chunk_pool)) + wheels * whole_lines(size_of_records()) +
            chunks_for(records, wheels) * sizeof(log_chunk);
 }
 
@@ -101,7 +101,7 @@ void test_records_begin(test_records on[], unsigned wheels, std::size_t records,
                         tw_tick offset) {
     const auto address = reinterpret_cast<std::uintptr_t>(memory);
     auto *from = static_cast<unsigned char *>(memory) + (whole_lines(address) - address);
-    auto &shared = *static_cast<record_memory *>(take(from, sizeof(record_memory)));
+    auto &shared = *static_cast<chunk_pool *>(take(from, sizeof(chunk_pool)));
     if (wheels == 2)
         tw_core_share_lock(on[1].w, on[0].w);
     for (unsigned i = 0; i < wheels; ++i) {
@@ -109,7 +109,7 @@ void test_records_begin(test_records on[], unsigned wheels, std::size_t records,
         on[i].abandoned = 0;
         begin_records(on[i].w, take(from, size_of_records()), shared, offset, i == 1, fire, &on[i]);
     }
-    shared.chunks.add(from, chunks_for(records, wheels));
+    shared.add(from, chunks_for(records, wheels));
 }
 
 void test_records_shift(test_records *on, tw_tick by) {

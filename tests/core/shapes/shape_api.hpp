@@ -63,7 +63,7 @@
     F(std::size_t, size_of_records, size, (), ()) \
     F(std::size_t, chunks_for, chunks_for, (std::size_t records, unsigned wheels), (records, wheels)) \
     F(void, begin_records, begin, \
-      (tw *w, void *zeroed, record_memory &memory, tick offset, bool is_second, record_caller *caller, \
+      (tw *w, void *zeroed, chunk_pool &memory, tick offset, bool is_second, record_caller *caller, \
        void *arg), \
       (w, zeroed, memory, offset, is_second, caller, arg)) \
     F(wheel_lock, lock_of, lock_of, (tw *w), (w)) \

@@ -66,7 +66,6 @@ void assert_fires(fixture &wheel, tick last, const fires &expected) {
     wheel.advance(last);
     assert_true(wheel.fired == expected);
     assert_int_equal(wheel.entries(), 0);
-    assert_int_equal(wheel.seams(), 0);
     assert_int_equal(wheel->timers(), 0);
     assert_int_equal(wheel.broken(), 0);
 }
@@ -165,7 +164,7 @@ TEST(nodes_and_records_that_are_armed_while_time_passes_keep_the_order) {
             });
 }
 
-// A step lowers a node, an entry or a seam. Here nodes and records cross each other on the way to several
+// A step lowers a node or an entry. Here nodes and records cross each other on the way to several
 // ticks.
 TEST(nodes_and_records_of_several_ticks_come_down_in_order) {
     constexpr std::uint32_t each = 40, ticks = 3;
@@ -185,90 +184,19 @@ TEST(nodes_and_records_of_several_ticks_come_down_in_order) {
     }
 }
 
-// --- how many seams there are (R4) ---
-
-TEST(nodes_alone_and_records_alone_have_no_seams) {
-    fixture wheel(20, 0, 20);
-    for (std::uint32_t i = 0; i < 20; ++i) {
-        wheel.arm_node(i, i % 2 == 0 ? 1 : shape::span(2));
-        wheel.arm(i, i % 2 == 0 ? 2 : shape::round);
-    }
-    assert_int_equal(wheel.seams(), 0);
-}
-
-TEST(nodes_behind_records_have_no_seam) {
-    fixture wheel(3, 0, 3);
-    for (std::uint32_t i = 0; i < 3; ++i)
-        wheel.arm(i, 5);
-    for (std::uint32_t i = 0; i < 3; ++i)
-        wheel.arm_node(i, 5);
-    assert_int_equal(wheel.seams(), 0);
-    assert_fires(wheel, 5, {0, 1, 2, node_at(0), node_at(1), node_at(2)});
-}
-
-TEST(records_of_one_run_have_one_seam) {
-    fixture wheel(3, 0, 1);
-    wheel.arm_node(0, 5);
-    for (std::uint32_t i = 0; i < 3; ++i)
-        wheel.arm(i, 5);
-    assert_int_equal(wheel.seams(), 1);
-    assert_fires(wheel, 5, {node_at(0), 0, 1, 2});
-}
-
-TEST(seams_go_with_the_records_behind_them) {
-    fixture wheel(2, 0, 2);
-    wheel.arm(0, 5);
-    wheel.arm_node(0, 5);
-    wheel.arm(1, 5);
-    assert_int_equal(wheel.seams(), 1);
-    wheel.disarm(1);
-    assert_int_equal(wheel.seams(), 0);
-    wheel.arm_node(1, 5);
-    wheel.disarm(0);
-    wheel.cancel_node(0);
-    assert_int_equal(wheel.entries(), 0);
-    assert_fires(wheel, 5, {node_at(1)});
-}
-
-TEST(seams_leave_no_bit_behind_where_the_last_record_was_stopped) {
+TEST(slots_with_nodes_and_records_lose_their_bit_with_the_last_of_them) {
     fixture wheel(1, 0, 1);
     wheel.arm_node(0, 3);
     wheel.arm(0, 3);
     wheel.cancel_node(0);
     assert_true(wheel.inside().slots.busy.test(3));
     wheel.disarm(0);
-    assert_int_equal(wheel.seams(), 0);
     assert_false(wheel.inside().slots.busy.test(3));
     assert_int_equal(wheel->next(), never);
 }
 
-// The log's last chunk has nothing but the seam or the record, and cannot be given back.
-TEST(seams_that_cannot_be_taken_back_move_to_the_end_of_the_ring) {
-    for (const std::uint32_t before : {log_chunk::size - 1, log_chunk::size}) {
-        fixture wheel(before + 2, 0, 3);
-        fires expected;
-        for (std::uint32_t i = 0; i < before; ++i) {
-            wheel.arm(i, 5);
-            expected.push_back(i);
-        }
-        wheel.arm_node(0, 5);
-        wheel.arm(before, 5);
-        wheel.disarm(before);
-        assert_int_equal(wheel.seams(), 1);
-        assert_int_equal(wheel.broken(), 0);
-        wheel.arm_node(1, 5);
-        wheel.arm(before + 1, 5);
-        assert_in_range(wheel.seams(), 1,
-                        wheel.entries() - wheel.armed() + 1);  // one more behind a stale entry
-        wheel.arm_node(2, 5);
-        for (const std::uint32_t name : {node_at(0), node_at(1), before + 1, node_at(2)})
-            expected.push_back(name);
-        assert_fires(wheel, 5, expected);
-    }
-}
-
 // Nodes and records go behind each other again and again, from the front or from the end.
-TEST(seams_are_no_more_than_entries_however_often_nodes_and_records_change_places) {
+TEST(nodes_and_records_keep_their_order_however_often_they_change_places) {
     for (const tick distance : {distances[0], distances[2]})
         for (const std::uint32_t count : {1u, 2u, 5u, 60u})
             for (const bool are_disarmed : {false, true}) {
@@ -279,7 +207,6 @@ TEST(seams_are_no_more_than_entries_however_often_nodes_and_records_change_place
                         wheel.disarm(i % count);
                     wheel.arm(i % count, start + distance);
                     assert_true(wheel.is_within_bound());
-                    assert_true(wheel.seams() <= wheel.entries() + 1);
                 }
                 fires expected;
                 for (std::uint32_t i = 0; i < count; ++i) {
@@ -319,7 +246,6 @@ template <class Stays> void assert_order_after_sweep(tick distance, std::uint32_
                 assert_int_equal(wheel.broken(), 0);
         }
     }
-    assert_true(wheel.seams() <= wheel.armed() + 2);  // one at the end may stay
     wheel.fired.clear();
     wheel.advance(due);
     assert_true(wheel.fired == expected);
@@ -422,13 +348,13 @@ TEST(cancel_all_may_have_records_stopped_meanwhile) {
     assert_fires(wheel, start + 1, {node_at(0), 0});
 }
 
-// Nodes that a cancel_all has not handed out yet are pending again, behind all others.
+// Nodes that a cancel_all has not handed out yet are pending again, behind the other nodes.
 TEST(cancel_all_may_be_ended_by_a_shift_of_all) {
     fixture wheel(4, 0, 4);
     wheel.arm(0, 9);
     wheel.arm_node(0, 9);
     wheel.arm_node(1, 9);
-    wheel.arm(1, 9);  // behind a seam
+    wheel.arm(1, 9);
     cancel_all_with call = {wheel, [](fixture &with, unsigned) {
                                 with.arm_node(2, 9);
                                 with.arm(2, 9);
@@ -438,11 +364,10 @@ TEST(cancel_all_may_be_ended_by_a_shift_of_all) {
                             }};
     call.run();
     assert_int_equal(call.count, 1);
-    assert_fires(wheel, 109, {node_at(3), 0, 1, node_at(2), 2, node_at(1)});
+    assert_fires(wheel, 109, {node_at(3), 0, 1, node_at(2), node_at(1), 2});
 }
 
-// The shift comes when all nodes have left and their seams have not, and when a slot before theirs has a
-// node.
+// A slot before that of the records has a node.
 TEST(cancel_all_may_have_all_shifted_while_it_hands_out_the_last_node) {
     fixture wheel(3, 0, 3);
     wheel.arm(0, 2);
@@ -458,9 +383,9 @@ TEST(cancel_all_may_have_all_shifted_while_it_hands_out_the_last_node) {
     assert_fires(wheel, 102, {node_at(1), 0, 1});
 }
 
-// The record behind the seam has stopped, and its entry was taken back; the entries before the seam have come
+// The record behind the node has stopped, and its entry was taken back; the entries before the node have come
 // down already.
-TEST(seams_may_be_alone_in_the_log_that_look_ahead_empties) {
+TEST(nodes_may_come_down_after_all_entries_of_their_slot) {
     constexpr tick there = shape::span(1) + 1;
     fixture wheel(log_chunk::size + 1, 0, 1);
     fires expected;
@@ -474,7 +399,6 @@ TEST(seams_may_be_alone_in_the_log_that_look_ahead_empties) {
     wheel.disarm(log_chunk::size);
     wheel.advance(1);
     assert_int_equal(wheel.look_ahead(shape::round, log_chunk::size), log_chunk::size);
-    assert_int_equal(wheel.seams(), 1);
     assert_fires(wheel, there, expected);
 }
 
@@ -539,7 +463,7 @@ TEST(shifts_keep_late_records_before_the_nodes_that_were_armed_later) {
         }
 }
 
-// One step moves one node, record or seam. All timers stay pending in between.
+// One step moves one node or record. All timers stay pending in between.
 TEST(shifts_go_on_in_steps_between_which_all_may_be_stopped) {
     constexpr std::uint32_t count = 30;
     for (unsigned steps = 0; steps < 3 * count; ++steps) {
@@ -564,38 +488,13 @@ TEST(shifts_go_on_in_steps_between_which_all_may_be_stopped) {
             for (std::uint32_t i = slot; i < count; i += 4)
                 expected.push_back(i % 2 == 0 ? node_at(i) : i);
         assert_true(wheel.fired == expected);
-        assert_int_equal(wheel.seams(), 0);
     }
 }
 
 // --- moves to a later tick ---
 
-// The entry stays where it is unless a node of the new tick may be pending, in whatever slot.
-TEST(records_are_moved_later_by_touching_them_alone_unless_a_node_may_stand_there) {
-    for (const tick first : distances)
-        for (const tick second : distances)
-            for (const std::uint32_t moves : {0u, 1u, 2u, 3u}) {
-                const tick due = start + second;
-                if (second <= first || second - first > UINT32_MAX)
-                    continue;
-                fixture wheel(1, start, 1);
-                wheel.arm_node(0, due);
-                for (std::uint32_t i = 0; i < moves; ++i)
-                    wheel.look_ahead(shape::round, 1);
-                wheel.arm(0, start + first);
-                wheel.arm(0, due);
-                assert_int_equal(wheel.timings[0].lag, 0);
-                assert_int_equal(wheel.entries(), 1);
-                wheel.cancel_node(0);
-                wheel.arm(0, start + first);
-                wheel.arm(0, due);
-                assert_int_equal(wheel.timings[0].lag, second - first);
-                assert_int_equal(wheel.entries(), 1);
-                assert_fires(wheel, due, {0});
-            }
-}
-
-TEST(records_are_moved_later_by_touching_them_alone_if_nodes_stand_at_other_ticks) {
+// The entry stays where it is.
+TEST(records_are_moved_later_by_touching_them_alone) {
     fixture wheel(1, 0, 3);
     wheel.arm_node(0, 1);
     wheel.arm_node(1, 3);
@@ -650,7 +549,6 @@ TEST(records_that_are_moved_rounds_later_keep_in_order_with_nodes) {
                     wheel.arm_node(1, due + 1);
                     go_some_steps(wheel, by_look_ahead, border, steps);
                     wheel.arm(0, due);
-                    assert_int_equal(wheel.timings[0].lag, 0);
                     wheel.cancel_node(1);
                     assert_fires(wheel, due, {node_at(0), 0});
                 }
@@ -674,7 +572,7 @@ TEST(records_that_are_moved_later_twice_keep_in_order_with_nodes) {
         }
 }
 
-// Late entries, seams and nodes of one slot.
+// Late entries, others and nodes of one slot.
 TEST(records_that_were_moved_later_fire_before_the_nodes_that_were_armed_after_them) {
     constexpr tick due = 3;
     for (unsigned without = 0; without < 64; ++without) {
@@ -703,7 +601,7 @@ TEST(records_that_were_moved_later_fire_before_the_nodes_that_were_armed_after_t
 
 // --- what is next ---
 
-TEST(seams_are_no_timers) {
+TEST(entries_that_are_stale_are_no_timers) {
     fixture wheel(2, 0, 1);
     wheel.arm_node(0, 5);
     wheel.arm(0, 5);
@@ -723,8 +621,6 @@ TEST(seams_are_no_timers) {
 
 // --- what happens while all is shifted, or walked ---
 
-// Until the shift has moved a node, the node may still go to any tick, so a record that is moved gets a new
-// entry. The record may fire before such nodes.
 TEST(records_that_are_moved_in_the_middle_of_a_shift_do_not_stay_behind) {
     fixture wheel(2, 0, 1);
     wheel.arm(0, 5);
@@ -732,10 +628,10 @@ TEST(records_that_are_moved_in_the_middle_of_a_shift_do_not_stay_behind) {
     wheel.arm_node(0, 10);
     wheel->begin_shift(10);
     wheel.arm(0, 20);
-    assert_int_equal(wheel.entries(), 3);
+    assert_int_equal(wheel.entries(), 2);
     while (wheel->shift_one())
         assert_int_equal(wheel.broken(), 0);
-    assert_fires(wheel, 20, {1, 0, node_at(0)});
+    assert_fires(wheel, 20, {1, node_at(0), 0});
 }
 
 // A sweep empties a log that the shift has not reached yet.
@@ -759,8 +655,8 @@ TEST(records_that_are_stopped_in_the_middle_of_a_shift_are_swept_away) {
     assert_fires(wheel, 20, {0});
 }
 
-// The place of a walk stands between nodes that come down, and a seam stands behind them.
-TEST(places_of_walks_are_dropped_on_the_way_to_a_seam) {
+// The place of a walk stands between nodes that come down.
+TEST(places_of_walks_are_dropped_on_the_way_down) {
     constexpr std::uint32_t count = 5;
     constexpr tick due = shape::span(1) + 2;
     fixture wheel(1, 0, count);
@@ -778,47 +674,6 @@ TEST(places_of_walks_are_dropped_on_the_way_to_a_seam) {
     assert_fires(wheel, due, expected);
     assert_null(way.next());
     assert_true(way.is_over());
-}
-
-// --- many seams in a row, whose nodes were cancelled and whose records are pending (P8) ---
-
-constexpr std::uint32_t many = 10 * links_at_once;
-
-void arm_many_seams(fixture &wheel) {
-    for (std::uint32_t i = 0; i < many; ++i) {
-        wheel.arm_node(i, 5);
-        wheel.arm(i, 5);
-    }
-    for (std::uint32_t i = 1; i < many; ++i)
-        wheel.cancel_node(i);
-}
-
-TEST(walks_pass_a_bounded_number_of_seams_at_a_time) {
-    fixture wheel(many, 0, many);
-    arm_many_seams(wheel);
-    tw_walk at = {};
-    walk<shape> way(*wheel, at);
-    unsigned holds = 0, nodes = 0;
-    for (; !way.is_over(); ++holds)
-        nodes += way.next() != nullptr;
-    assert_int_equal(nodes, 1);
-    assert_in_range(holds, many / links_at_once, many / links_at_once + 2);
-    assert_int_equal(wheel.broken(), 0);
-}
-
-TEST(cancel_all_drops_one_seam_at_a_time) {
-    fixture wheel(many, 0, many);
-    arm_many_seams(wheel);
-    cancel_all_call own = {nullptr, 1, nullptr, nullptr};
-    wheel->begin_cancel_all(own);
-    assert_false(wheel->drop_leaving());
-    assert_ptr_equal(wheel->take_leaving(), &wheel.nodes[0]);
-    for (std::uint32_t i = 0; i < many; ++i)
-        assert_true(wheel->drop_leaving());
-    assert_false(wheel->drop_leaving());
-    assert_null(wheel->take_leaving());
-    wheel->end_cancel_all(own);
-    assert_int_equal(wheel.broken(), 0);
 }
 
 // --- what a fork interrupts ---
@@ -865,19 +720,6 @@ TEST(nodes_and_records_keep_their_order_when_a_cancel_all_is_abandoned) {
     assert_fires(wheel, 5, {0, node_at(1), 1, node_at(2), node_at(0)});
 }
 
-// Also if seams left their slots with the nodes.
-TEST(nodes_of_an_abandoned_cancel_all_fire_last_though_seams_stood_among_them) {
-    fixture wheel(3, 0, 2);
-    wheel.arm_node(0, 2);
-    wheel.arm_node(1, 3);
-    wheel.arm(1, 3);
-    begin_cancel_all_of_another_thread(wheel);
-    wheel.arm(0, 2);
-    wheel.arm(2, 3);
-    abandon_it(wheel);
-    assert_fires(wheel, 3, {0, node_at(0), 1, 2, node_at(1)});
-}
-
 TEST(nodes_of_an_abandoned_cancel_all_fire_behind_records_that_were_moved_to_their_tick) {
     for (const bool is_moved_before : {false, true}) {
         fixture wheel(2, 0, 1);
@@ -894,8 +736,8 @@ TEST(nodes_of_an_abandoned_cancel_all_fire_behind_records_that_were_moved_to_the
     }
 }
 
-// A slot's log begins with a seam whose nodes a cancel_all has taken, and a slot before that one has a node.
-TEST(shifts_are_not_misled_by_seams_that_left_with_a_cancel_all) {
+// A cancel_all has taken the nodes before a record, and a slot before that of the record has a node.
+TEST(shifts_keep_the_order_of_what_a_cancel_all_has_left) {
     for (const bool are_all_handed_out : {false, true}) {
         fixture wheel(2, 0, 3);
         wheel.arm_node(0, 40);  // so that its slot opens before that of the record
@@ -909,9 +751,8 @@ TEST(shifts_are_not_misled_by_seams_that_left_with_a_cancel_all) {
         wheel.arm(1, 1);
         wheel.shift(100);
         assert_int_equal(wheel.broken(), 0);
-        fires expected = {node_at(2), 1, 0};
-        if (!are_all_handed_out)
-            expected.insert(expected.end(), {node_at(1), node_at(0)});
+        const fires expected =
+            are_all_handed_out ? fires{node_at(2), 1, 0} : fires{node_at(2), 1, node_at(1), 0, node_at(0)};
         assert_fires(wheel, 140, expected);
     }
 }

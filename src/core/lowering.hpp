@@ -88,9 +88,8 @@ template <class Shape> class lowering : public record_placement<Shape> {
         take(node);
     }
 
-    // Places a node that a walk has reached again, as if it were armed now.
+    // Places a node as if it were armed now.
     void place_last(tw_node &node) {
-        take_in_walk(node);
         this->set_order(node);
         place(node);
     }
@@ -175,15 +174,13 @@ template <class Shape> class lowering : public record_placement<Shape> {
         TW_CHECKS(kept(&node));
         const tick t = cursor + distance_to(node.expiry);
         const unsigned differs_on = Shape::level_of(t ^ opening);
-        if (differs_on < level) {
-            take_in_walk(node);
+        take_in_walk(node);
+        if (differs_on < level)
             slots.put(node, Shape::slot(level - 1, Shape::low(t)));
-        } else if (differs_on == Shape::far && Shape::far_slot(t ^ opening) < slot) {
-            take_in_walk(node);
+        else if (differs_on == Shape::far && Shape::far_slot(t ^ opening) < slot)
             slots.put(node, Shape::far_slot(t ^ opening));
-        } else {
+        else
             place_last(node);
-        }
     }
 
 #if TW_RUNTIME

@@ -24,8 +24,8 @@ template <class Shape> class slot_engine : public lowering<Shape> {
     using base::asked_for, base::cursor, base::cursor_ring, base::cursor_slot, base::distance_to,
         base::drop_place, base::here, base::is_shifting, base::lead, base::lead_into, base::leaving,
         base::lower, base::next_far, base::note_emptied, base::open_level, base::origin, base::population,
-        base::quiet_until, base::slot_opened_by, base::slots, base::place_last, base::ticks_passed,
-        base::under_way;
+        base::quiet_until, base::slot_opened_by, base::slots, base::place_last, base::take_in_walk,
+        base::ticks_passed, base::under_way;
 
   public:
     using shape = Shape;
@@ -89,6 +89,7 @@ template <class Shape> class slot_engine : public lowering<Shape> {
             return;
         while (!is_empty(leaving)) {
             tw_node &node = *next_leaving();
+            take_in_walk(node);
             place_last(node);
         }
     }
@@ -279,6 +280,7 @@ template <class Shape> class slot_engine : public lowering<Shape> {
     void place_again(tw_node &node) {
         if (drop_place(node))
             return;
+        take_in_walk(node);
         place_last(node);
     }
 

@@ -18,7 +18,7 @@ endif()
 function(tickwheel_get_runtime_sources variable)
     set(${variable}
         src/runtime/cancel_all.cpp src/runtime/components.cpp src/runtime/descriptors.cpp src/runtime/refusal.cpp
-        src/base/exceptions.c src/runtime/fork.cpp src/runtime/labels.cpp src/runtime/lifetime.cpp
+        src/base/exceptions.c src/runtime/fork.cpp src/runtime/labels.cpp src/runtime/lanes.cpp src/runtime/lifetime.cpp
         src/runtime/meter.cpp src/runtime/nodes.cpp src/runtime/queries.cpp src/runtime/stopwatch.cpp
         src/runtime/threads.cpp src/runtime/turn.cpp src/runtime/virtual_time.cpp src/runtime/wall.cpp
         src/workers/pool.cpp src/workers/workers.cpp

@@ -115,6 +115,12 @@ struct tw_runtime_options {
     const char *thread_name;
     uint64_t cpus;
     int priority;
+
+    /* The number of lanes, at most 64. Timers of timers.h that threads start on different processors go to
+     * different lanes, so that these threads do not wait for each other. A lane takes 60 KB once it is used. 0:
+     * one for each processor that the process may use; with "manual" one. 1: one. With TW_CLOCK_WALL there
+     * is always one. */
+    unsigned lanes;
 };
 
 /* --- lifetime -------------------------------------------------------------------- */

@@ -186,8 +186,8 @@ constexpr struct tw_node tw_node_of(tw_callback *fn, void *arg) {
      (sizeof(tw_tick) < sizeof(size_t) ? 8 : 0)) /* padding */
 #else
 #define TW_STORAGE \
-    ((6 + TW_RUNTIME) * sizeof(tw_tick) + \
-     (17 + (sizeof(size_t) == 4 ? 10 : 6) * TW_RUNTIME) * sizeof(size_t) + \
+    ((6 + 2 * TW_RUNTIME) * sizeof(tw_tick) + \
+     (17 + (sizeof(size_t) == 4 ? 11 : 7) * TW_RUNTIME) * sizeof(size_t) + \
      TW_RUNTIME * sizeof(uint64_t) * (TW_LABELS + 1) + TW_BITMAP_WORDS * sizeof(size_t) + \
      (TW_SLOTS + 1) * sizeof(struct tw_link))
 #endif

@@ -87,14 +87,45 @@ inline void forget_interruption(wheel_state &wheel) {
 }
 #endif
 
-// Fires and moves timers until the wheel has caught up with `now`. Returns false if the budget runs out first
-// or an interruption stops it. An interruption takes effect only where a callback would run, so that an
-// advance with nothing due does not consume it.
+#if TW_RUNTIME
+// Where a part of an advance ends: before the first timer that comes after `place` in the order of fires, or
+// once another lane has been touched. Then `next` is the place of the first timer left, or a lower bound of
+// it.
+struct part_end {
+    tw_core_place place;
+    const bool *touched;  // atomic
+    tw_core_place next;
+    bool is_reached;
+
+    // True if the timer that look() has found does not belong to this part.
+    template <class Wheel> bool comes(Wheel &wheel, next_step found, bool has_fired) {
+        if (has_fired && __atomic_load_n(touched, __ATOMIC_RELAXED)) {
+            next = wheel.place_of_cursor();
+            is_reached = true;
+        } else if (found != next_step::move) {
+            next = wheel.place_of_next(found == next_step::fire_record);
+            is_reached = next.tick > place.tick || (next.tick == place.tick && next.order > place.order);
+        }
+        return is_reached;
+    }
+};
+#else
+struct part_end {
+    template <class Wheel> static bool comes(Wheel &, next_step, bool) { return false; }
+};
+#endif
+
+// Fires and moves timers until the wheel has caught up with `now`, or up to `end` if that is not null.
+// Returns false if the budget runs out first or an interruption stops it. An interruption takes effect only
+// where a callback would run, so that an advance with nothing due does not consume it.
 template <class Wheel>
-TW_INLINE_IF_SMALL inline bool catch_up(Wheel &wheel, work_budget &budget) TW_YIELDS(wheels_lock) {
+TW_INLINE_IF_SMALL inline bool catch_up(Wheel &wheel, work_budget &budget, part_end *end = nullptr)
+    TW_YIELDS(wheels_lock) {
     bool has_fired = false;
     next_step next = next_step::none;
     while ((next = wheel.look()) != next_step::none) {
+        if (end != nullptr && end->comes(wheel, next, has_fired))
+            break;
         if (has_fired && next == next_step::move)
             announce_pause(wheel);
         has_fired = false;
@@ -169,6 +200,34 @@ TW_ONE_COPY int advance_with_work(tw *w, std::uint32_t budget, tick now) TW_RELE
     wheel.advancing = false;
     return leave(w, all_done ? 0 : 1);
 }
+
+#if TW_RUNTIME
+// The same for tw_core_advance_part. Takes the wheel's share of look-ahead in the last part of an advance.
+template <class Wheel>
+int advance_part(Wheel &wheel, tick now, const tw_core_place &last, const bool &touched,
+                 std::uint32_t &budget, tw_core_place &next) TW_YIELDS(wheels_lock) {
+    const bool is_whole = last.tick >= now && last.order == UINT64_MAX;
+    next = {never, 0};
+    if (is_whole ? wheel.pass_quietly(now) : wheel.is_quiet_at(now))
+        return 0;
+    wheel.begin_part(now, last.tick);
+    wheel.advancing = true;
+    wheel.advancer = tw_port_self();
+    work_budget left(wheel, budget);
+    part_end end = {last, &touched, next, false};
+    const bool is_done = catch_up(wheel, left, &end);
+    if (end.is_reached || !is_done)
+        next = end.is_reached ? end.next : wheel.place_of_cursor();
+    else if (!is_whole)
+        next = wheel.place_of_opening();
+    else
+        take_share(wheel, left.left);
+    budget = left.left;
+    wheel.limit = now;
+    wheel.advancing = false;
+    return is_done ? 0 : 1;
+}
+#endif
 
 // The same for tw_take: stops at the first fire, which the caller makes. The wheel counts the node's callback
 // as returned at once.

@@ -134,12 +134,21 @@ TW_API int tw_version(void) { return TW_VERSION; }
 
 using library_door = tickwheel::core::door_api<library_wheel>;
 
-int tw_core_arm_at(tw *w, tw_node *node, tw_tick due) { return library_door::arm_at(w, node, due); }
-int tw_core_arm_with_delay(tw *w, tw_node *node, tw_tick due, tw_tick delay) {
-    return library_door::arm_with_delay(w, node, due, delay);
+int tw_core_arm_at(tw *w, tw_node *node, tw_tick due, uint64_t moment) {
+    return library_door::arm_at(w, node, due, moment);
 }
-int tw_core_again(tw *w, tw_node *node, tw_core_due *due_of, void *arg) {
-    return library_door::again(w, node, due_of, arg);
+int tw_core_arm_every(tw *w, tw_node *node, tw_tick first, tw_tick period, tw_missed missed, uint32_t fires,
+                      uint64_t moment) {
+    return library_door::arm_every(w, node, first, {period, missed, fires}, moment);
+}
+int tw_core_arm_with_delay(tw *w, tw_node *node, tw_tick due, tw_tick delay, uint64_t moment) {
+    return library_door::arm_with_delay(w, node, due, delay, moment);
+}
+int tw_core_move(tw *w, tw_node *node, tw_tick due, uint64_t moment) {
+    return library_door::move(w, node, due, moment);
+}
+int tw_core_again(tw *w, tw_node *node, tw_core_due *due_of, void *arg, uint64_t moment) {
+    return library_door::again(w, node, due_of, arg, moment);
 }
 int tw_core_arm_grid(tw *w, tw_node *node, const tw_core_grid *grid) {
     return library_door::arm_grid(w, node, grid);
@@ -147,6 +156,11 @@ int tw_core_arm_grid(tw *w, tw_node *node, const tw_core_grid *grid) {
 int tw_core_label(tw_node *node, unsigned label) { return give_label(node, label); }
 tw_tick tw_core_choose(tw *w, tw_tick tick, tw_tick slack) { return library_door::choose(w, tick, slack); }
 uint64_t tw_core_cancelled(tw *w, unsigned label) { return library_door::cancelled(w, label); }
+void tw_core_join_lanes(tw *w, tw_core_lanes *lanes) { library_door::join_lanes(w, lanes); }
+int tw_core_advance_part(tw *w, tw_tick now, const tw_core_place *last, const bool *touched, uint32_t *budget,
+                         tw_core_place *next) {
+    return library_door::advance_part(w, now, *last, *touched, *budget, *next);
+}
 void tw_core_set_caller(tw *w, tw_core_caller *caller, void *arg) {
     library_door::set_caller(w, caller, arg);
 }
@@ -176,8 +190,12 @@ void begin_records(tw *w, void *zeroed, chunk_pool &chunks, tick offset, bool is
     library_records::begin(w, zeroed, chunks, offset, is_second, caller, arg);
 }
 wheel_lock lock_of(tw *w) { return library_records::lock_of(w); }
-void arm_record(tw *w, timing &record, tick due) { library_records::arm(w, record, due); }
-void move_record(tw *w, timing &record, tick due) { library_records::move(w, record, due); }
+void arm_record(tw *w, timing &record, tick due, std::uint64_t moment) {
+    library_records::arm(w, record, due, moment);
+}
+void move_record(tw *w, timing &record, tick due, std::uint64_t moment) {
+    library_records::move(w, record, due, moment);
+}
 void disarm_record(tw *w, timing &record) { library_records::disarm(w, record); }
 tick choose_tick(tw *w, tick first, tick last) { return library_records::choose_tick(w, first, last); }
 void count_cancelled(tw *w, unsigned label, std::uint64_t fires) {

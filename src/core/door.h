@@ -7,6 +7,8 @@
 #ifndef TICKWHEEL_CORE_DOOR_H
 #define TICKWHEEL_CORE_DOOR_H
 
+#include <stdbool.h>
+
 #include <tickwheel/tw.h>
 
 struct tw_walk; /* only libraries with the runtime define this */
@@ -17,15 +19,19 @@ extern "C" {
 
 /* --- nodes ------------------------------------------------------------------------------- */
 
-/* tw_arm_at for a wheel known to be valid and to take its lock. */
-int tw_core_arm_at(struct tw *w, struct tw_node *node, tw_tick due);
+/* tw_arm_at, tw_arm_every and tw_move for a wheel known to be valid and to take its lock. `moment`: see
+ * tw_core_join_lanes. */
+int tw_core_arm_at(struct tw *w, struct tw_node *node, tw_tick due, uint64_t moment);
+int tw_core_arm_every(struct tw *w, struct tw_node *node, tw_tick first, tw_tick period,
+                      enum tw_missed missed, uint32_t fires, uint64_t moment);
+int tw_core_move(struct tw *w, struct tw_node *node, tw_tick due, uint64_t moment);
 
 /* A value of the field `part` of a node: the node is one-shot, and its `period` is 1 more than the delay that
  * it was last armed with, or 0 if it was last armed without a delay. */
 #define TW_CORE_ONCE UINT32_MAX
 
 /* tw_core_arm_at, and the node remembers its delay, in the caller's unit, for tw_core_again. */
-int tw_core_arm_with_delay(struct tw *w, struct tw_node *node, tw_tick due, tw_tick delay);
+int tw_core_arm_with_delay(struct tw *w, struct tw_node *node, tw_tick due, tw_tick delay, uint64_t moment);
 
 /* Returns the tick that a node is due at next, by its delay or period. The wheel is locked. */
 typedef tw_tick tw_core_due(const struct tw_node *node, void *arg);
@@ -36,7 +42,7 @@ typedef tw_tick tw_core_due(const struct tw_node *node, void *arg);
  *   -ENOENT  the node has a period, and is not pending
  *   -EBUSY   the node is pending on another wheel
  *   -EPERM   the node is retired */
-int tw_core_again(struct tw *w, struct tw_node *node, tw_core_due *due_of, void *arg);
+int tw_core_again(struct tw *w, struct tw_node *node, tw_core_due *due_of, void *arg, uint64_t moment);
 
 /* A grid whose period need not be a whole number of ticks. Deadlines are counted in parts of a tick, and each
  * rounds up to a tick independently. */
@@ -47,6 +53,7 @@ struct tw_core_grid {
     tw_tick period;        /* in parts; at least one tick */
     enum tw_missed missed; /* as in tw_arm_every */
     uint32_t fires;        /* as in tw_arm_every */
+    uint64_t moment;       /* see tw_core_join_lanes */
 };
 
 /* Arms a periodic node on the grid `grid`. The n-th fire, counted from 0, is due n * period parts after the
@@ -70,6 +77,38 @@ int tw_core_label(struct tw_node *node, unsigned label);
  * tw_retire those of nodes, and the owner of records those that it reports (count_cancelled). 0 on a wheel
  * with TW_UNLOCKED, which does not count them. */
 TW_MUST_CHECK uint64_t tw_core_cancelled(struct tw *w, unsigned label);
+
+/* --- lanes: wheels of one runtime that fire in one order ---------------------------------- */
+
+/* A place in the order of fires: that of a timer that stands at a tick, and has an order of arming. Order 0
+ * comes before all timers of the tick. */
+struct tw_core_place {
+    tw_tick tick;
+    uint64_t order;
+};
+
+/* What the lanes of a runtime have in common. */
+struct tw_core_lanes {
+    tw_tick cursor;                                        /* the tick that all lanes have come to; atomic */
+    uint64_t (*moment)(const struct tw_core_lanes *lanes); /* the present moment; see below */
+};
+
+/* Makes a wheel a lane. Call it right after tw_init.
+ *
+ * Calls that arm in a lane take a `moment`, a reading of one clock for all lanes, from before the call took
+ * the lane's lock. A timer comes after all that any lane armed before that moment. 0: in no order with other
+ * lanes. */
+void tw_core_join_lanes(struct tw *w, struct tw_core_lanes *lanes);
+
+/* Advances a lane to `now` or, if that is earlier, up to the place `last`: fires the timers that are due and
+ * come no later than that, within *budget, which shrinks by what is spent. Stops early, after a fire, once
+ * *touched, which is atomic, is true. Stores the place of the first timer left in *next, or an earlier one
+ * with order 0; its tick is TW_NEVER if no timer is due by `now`. Returns 0, or 1 as tw_advance does.
+ *
+ * To fire what is due in all lanes, call it for the lane with the first place, up to the first place of the
+ * others, until no lane has a place; then for each lane, up to {now, UINT64_MAX}. */
+int tw_core_advance_part(struct tw *w, tw_tick now, const struct tw_core_place *last, const bool *touched,
+                         uint32_t *budget, struct tw_core_place *next);
 
 /* --- fires ------------------------------------------------------------------------------- */
 

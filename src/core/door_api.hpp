@@ -39,6 +39,8 @@ template <class Wheel> void become_child(Wheel &wheel) TW_REQUIRES(wheels_lock) 
         wheel.running = nullptr;
         wheel.fires_record = false;
     }
+    if (!wheel.advancing)
+        wheel.limit = wheel.now;
     wheel.interrupted = wheel.advancing;
     tw_port_lock_init(&wheel.lock);
 }
@@ -48,25 +50,39 @@ template <class Wheel> struct door_api {
 
     // --- nodes ---------------------------------------------------------------------------
 
-    static int arm_at(tw *w, tw_node *node, tick due) {
+    // Calls make(wheel, known node) for a call that arms at this moment.
+    template <class Make>
+    TW_INLINE_ALWAYS static int arm_on_known(tw *w, tw_node *node, std::uint64_t moment, Make make) {
         TW_CHECKS(to_arm(node));
-        return call_on_known<Wheel>(w, node, [due](Wheel &wheel, tw_node &known) TW_REQUIRES(wheels_lock) {
+        return call_on_known<Wheel>(w, node,
+                                    [moment, make](Wheel &wheel, tw_node &known) TW_REQUIRES(wheels_lock) {
+                                        wheel.begin_order(moment);
+                                        return make(wheel, known);
+                                    });
+    }
+
+    static int arm_at(tw *w, tw_node *node, tick due, std::uint64_t moment) {
+        return arm_on_known(w, node, moment, [due](Wheel &wheel, tw_node &known) TW_REQUIRES(wheels_lock) {
             return change<Wheel>::arm_node_at(wheel, known, due);
         });
     }
 
-    static int arm_with_delay(tw *w, tw_node *node, tick due, tick delay) {
-        TW_CHECKS(to_arm(node));
-        return call_on_known<Wheel>(w, node,
-                                    [due, delay](Wheel &wheel, tw_node &known) TW_REQUIRES(wheels_lock) {
-                                        return change<Wheel>::arm_node_with_delay(wheel, known, due, delay);
-                                    });
+    static int arm_with_delay(tw *w, tw_node *node, tick due, tick delay, std::uint64_t moment) {
+        return arm_on_known(w, node, moment,
+                            [due, delay](Wheel &wheel, tw_node &known) TW_REQUIRES(wheels_lock) {
+                                return change<Wheel>::arm_node_with_delay(wheel, known, due, delay);
+                            });
     }
 
-    static int again(tw *w, tw_node *node, tw_core_due *due_of, void *arg) {
-        TW_CHECKS(to_arm(node));
-        return call_on_known<Wheel>(
-            w, node, [due_of, arg](Wheel &wheel, tw_node &known) TW_REQUIRES(wheels_lock) {
+    static int move(tw *w, tw_node *node, tick due, std::uint64_t moment) {
+        return arm_on_known(w, node, moment, [due](Wheel &wheel, tw_node &known) TW_REQUIRES(wheels_lock) {
+            return change<Wheel>::move_node(wheel, known, due);
+        });
+    }
+
+    static int again(tw *w, tw_node *node, tw_core_due *due_of, void *arg, std::uint64_t moment) {
+        return arm_on_known(
+            w, node, moment, [due_of, arg](Wheel &wheel, tw_node &known) TW_REQUIRES(wheels_lock) {
                 if (const int error = check_armable(known); error != 0)
                     return error;
                 if (known.period == 0)
@@ -76,6 +92,15 @@ template <class Wheel> struct door_api {
                 const tick delay = known.period - 1;
                 return change<Wheel>::arm_node_with_delay(wheel, known, due_of(&known, arg), delay);
             });
+    }
+
+    static int arm_every(tw *w, tw_node *node, tick first, const series &next, std::uint64_t moment) {
+        return arm_on_known(w, node, moment, [=](Wheel &wheel, tw_node &known) TW_REQUIRES(wheels_lock) {
+            const int error = change<Wheel>::begin_to_arm(wheel, known, first);
+            if (error == 0)
+                wheel.arm_every(known, first, next);
+            return error;
+        });
     }
 
     static int arm_grid(tw *w, tw_node *node, const tw_core_grid *grid) {
@@ -93,6 +118,7 @@ template <class Wheel> struct door_api {
             return leave(w, error);
         set_wheel(*node, wheel_of(w));
         const series next = {grid->period, grid->missed, grid->fires};
+        wheel.begin_order(grid->moment);
         wheel.arm_grid(*node, grid->first, next, grid->early, grid->parts);
         return leave(w, 0);
     }
@@ -113,6 +139,19 @@ template <class Wheel> struct door_api {
         return cancelled;
     }
 
+    // --- lanes ---------------------------------------------------------------------------
+
+    static void join_lanes(tw *w, tw_core_lanes *lanes) { state_in(w).lanes = lanes; }
+
+    static int advance_part(tw *w, tick now, const tw_core_place &last, const bool &touched,
+                            std::uint32_t &budget, tw_core_place &next) {
+        Wheel &wheel = wheel_in<Wheel>(w);
+        lock(wheel);
+        const int left = core::advance_part(wheel, now, last, touched, budget, next);
+        unlock(wheel);
+        return left;
+    }
+
     // --- fires ---------------------------------------------------------------------------
 
     static void set_caller(tw *w, tw_core_caller *caller, void *arg) {
@@ -128,6 +167,7 @@ template <class Wheel> struct door_api {
         lock(wheel);
         if (wheel.advancing && (!has_threads || wheel.advancer == tw_port_self())) {
             wheel.advancing = false;
+            wheel.limit = wheel.now;
             if (wheel.fires_record)
                 wheel.call_owner(nullptr);
             end_callback(wheel);

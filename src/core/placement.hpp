@@ -20,7 +20,7 @@ namespace {
 // Invariants. slot_checker.hpp checks what a snapshot can show; the model test checks W3. A timer is a node
 // or the entry of a record (record_logs.hpp).
 //
-//   W1  origin <= cursor <= now
+//   W1  origin <= cursor <= limit <= now; limit == now, except within an advance
 //   W2  A timer stands in the slot of the highest digit in which its tick differs from the origin.
 //       It may stand in the slot of a lower digit if look-ahead or the opening of its slot moved it
 //       down, and, if postponed, in a slot that opens earlier. So no slot opens after a timer in it
@@ -73,6 +73,24 @@ template <class Shape> struct placement : wheel_state {
     // The distance from the cursor to t; 0 if t is not in the future.
     TW_ONE_COPY tick distance_to(tick t) const { return distance(cursor, t); }
 
+    // The earliest tick for a timer to stand at: that of an overdue one. A lane's cursor may lag behind the
+    // others.
+    tick earliest() const {
+#if TW_RUNTIME
+        if (lanes != nullptr)
+            return larger(cursor, __atomic_load_n(&lanes->cursor, __ATOMIC_RELAXED));
+#endif
+        return cursor;
+    }
+
+    void move_cursor(tick to) {
+        cursor = to;
+#if TW_RUNTIME
+        if (lanes != nullptr)
+            __atomic_store_n(&lanes->cursor, to, __ATOMIC_RELAXED);
+#endif
+    }
+
     // What the wheel does with the first node at the cursor.
     next_step look_at_node(const tw_node &first) const {
         return is_place(first) || distance_to(first.expiry) != 0 ? next_step::move : next_step::fire;
@@ -97,7 +115,10 @@ template <class Shape> struct placement : wheel_state {
     void end_quiet() { quiet_until = 0; }  // 0 is never in the future
 
     // Puts a node into the slot of its expiry, last among the nodes of its tick.
-    void place(tw_node &node) { slots.put(node, slot_to_join(cursor + distance_to(node.expiry))); }
+    void place(tw_node &node) {
+        const tick from = earliest();
+        slots.put(node, slot_to_join(from + distance(from, node.expiry)));
+    }
     TW_INLINE_IF_FAST void take(tw_node &node) { slots.take(node); }
 
     // The slot of a level that opens when the cursor reaches t.

@@ -38,10 +38,12 @@ template <class Wheel> struct record_api {
         return {wheel.how == locking::unlocked ? nullptr : wheel.guard, wheel.how == locking::observed};
     }
 
-    static void arm(tw *w, timing &record, tick due) TW_REQUIRES(wheels_lock) {
+    static void arm(tw *w, timing &record, tick due, std::uint64_t moment = 0) TW_REQUIRES(wheels_lock) {
+        wheel_of(w).begin_order(moment);
         wheel_of(w).arm_record(record, due);
     }
-    static void move(tw *w, timing &record, tick due) TW_REQUIRES(wheels_lock) {
+    static void move(tw *w, timing &record, tick due, std::uint64_t moment = 0) TW_REQUIRES(wheels_lock) {
+        wheel_of(w).begin_order(moment);
         wheel_of(w).move_record(record, due);
     }
     static void disarm(tw *w, timing &record) TW_REQUIRES(wheels_lock) { wheel_of(w).disarm_record(record); }

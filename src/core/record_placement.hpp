@@ -80,7 +80,7 @@ template <class Shape> class record_placement : public placement<Shape> {
         record.lag = 0;
         record.stamp = stamps::next(record.stamp, all.wheel_bit);
         ++all.entries;
-        place_entry({&record, 0, record.stamp}, larger(all.due_of(record), cursor));
+        place_entry({&record, 0, record.stamp}, larger(all.due_of(record), this->earliest()));
     }
 
     // REQUIRES: t is not before the cursor

@@ -59,9 +59,9 @@ inline void unlock(const wheel_lock &of) TW_RELEASE(wheels_lock) TW_UNCHECKED_LO
 
 // Arm an unarmed record; move an armed one to another tick, or take it off the wheel. `due` is the tick of
 // the wheel less the offset. A record that is armed or moved fires after the timers that its tick already has
-// (P3).
-void arm_record(tw *w, timing &record, tick due) TW_REQUIRES(wheels_lock);
-void move_record(tw *w, timing &record, tick due) TW_REQUIRES(wheels_lock);
+// (P3). `moment`: see tw_core_join_lanes in door.h.
+void arm_record(tw *w, timing &record, tick due, std::uint64_t moment) TW_REQUIRES(wheels_lock);
+void move_record(tw *w, timing &record, tick due, std::uint64_t moment) TW_REQUIRES(wheels_lock);
 void disarm_record(tw *w, timing &record) TW_REQUIRES(wheels_lock);
 
 // tw_core_choose for a window that ends at `last`.

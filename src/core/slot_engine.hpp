@@ -41,13 +41,18 @@ template <class Shape> class slot_engine : public lowering<Shape> {
     }
 
     // Moves all three ticks to t. REQUIRES: there is nothing to do up to t
-    void go_to(tick t) { now = cursor = origin = t; }
+    void go_to(tick t) {
+        now = cursor = origin = t;
+#if TW_RUNTIME
+        this->limit = t;
+#endif
+    }
 
 #if TW_RUNTIME
     // Moves to an earlier tick. A cursor that lags behind that tick stays, so that timers between the two
     // fire in the order of their ticks (P3). REQUIRES: all slots are empty
     void go_back_to(tick t) {
-        now = t;
+        now = this->limit = t;
         cursor = origin = smaller(cursor, t);
         open_level = 0;
     }
@@ -116,32 +121,63 @@ template <class Shape> class slot_engine : public lowering<Shape> {
     // The common case, a tick with nothing to do (W7): moves to t and returns true. The wheel is never quiet
     // during an advance.
     TW_INLINE_IF_SMALL bool pass_quietly(tick t) {
-        if (t >= quiet_until)
+        if (!is_quiet_at(t))
             return false;
         go_to(t);
         return true;
     }
+
+    bool is_quiet_at(tick t) const { return t < quiet_until; }
 
     // Ends the quiet, and sets `now` to t. REQUIRES: can_go_to(t)
     void begin_advance(tick t) {
         TW_ASSERT(can_go_to(t));
         ticks_passed = static_cast<std::uint32_t>(smaller(t - now, most_shares));
         now = quiet_until = t;
+#if TW_RUNTIME
+        this->limit = t;
+#endif
     }
+
+#if TW_RUNTIME
+    // The same for one of several parts of an advance: stops at a tick, or at the cursor if that is later.
+    void begin_part(tick t, tick stop) {
+        if (t != now)
+            begin_advance(t);
+        quiet_until = t;
+        this->limit = smaller(t, larger(stop, cursor));
+    }
+
+    // A place before those of all timers left.
+    tw_core_place place_of_cursor() const { return {cursor, 0}; }
+
+    // The place in the order of fires of the timer that look() has just found.
+    tw_core_place place_of_next(bool is_record) {
+        return {cursor, is_record ? this->logs().due_log->front().record->order : due_node().order};
+    }
+
+    // The same when look() has found nothing up to `limit`. If a slot opens by `now`, its tick with order 0:
+    // no timer comes before that; else `never`.
+    tw_core_place place_of_opening() const {
+        const tick distance = next_stop(now - cursor + 1);
+        return {distance > now - cursor ? never : cursor + distance, 0};
+    }
+#endif
 
     // Returns the next step towards `now`. Shifts and opened slots come first: the slots satisfy W2 and W4
     // only when these are finished. An empty wheel skips all slots on the way, but not while a callback runs,
     // because a timer that the callback arms for its own tick must fire before a timer for a later tick.
     TW_ONE_COPY next_step look() {
         if (count == 0 && !slots.records.are_busy() && !this->is_in_callback()) {
-            cursor = origin = now;
+            this->move_cursor(this->end_of_advance());
+            origin = cursor;
             open_level = 0;
             return next_step::none;
         }
         if (is_shifting() || open_level != 0)
             return next_step::move;
         if (!is_cursor_busy())
-            return cursor == now ? next_step::none : next_step::move;
+            return cursor == this->end_of_advance() ? next_step::none : next_step::move;
 #if TW_RUNTIME
         if (slots.records.exist())
             return this->look_at_cursor();
@@ -157,7 +193,7 @@ template <class Shape> class slot_engine : public lowering<Shape> {
         if (open_level != 0)
             return lower(most);
         if (!is_cursor_busy())
-            open_next(next_stop());
+            open_next(next_stop(this->end_of_advance() - cursor));
         else if (const std::uint32_t moved = this->clean_cursor(most); moved != 0)
             return moved;
         else
@@ -290,10 +326,10 @@ template <class Shape> class slot_engine : public lowering<Shape> {
         return attention.run();
     }
 
-    // The distance to the next tick to go to, at most to `now`. With has_room, the search looks at a few
+    // The distance to the next tick to go to, at most `most`. With has_room, the search looks at a few
     // nodes, to go straight to the tick at which they are due.
-    TW_ONE_COPY tick next_stop() const {
-        search<Shape> stop(*this, has_room ? nodes_worth_a_look : 0, 0, now - cursor);
+    TW_ONE_COPY tick next_stop(tick most) const {
+        search<Shape> stop(*this, has_room ? nodes_worth_a_look : 0, 0, most);
         stop.for_opening();
         return stop.run();
     }
@@ -313,7 +349,7 @@ template <class Shape> class slot_engine : public lowering<Shape> {
             else if (is_round_between)
                 distance = border;
         }
-        cursor += distance;
+        this->move_cursor(cursor + distance);
         open_level = Shape::level_of(cursor ^ origin);
         if (open_level == 0)
             origin = cursor;

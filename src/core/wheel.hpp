@@ -178,10 +178,12 @@ template <class Engine> class wheel : public Engine {
         due = node.expiry;
         if (!is_small)
             overruns = 0;
-        if (is_periodic(node) && rearm(*this, node))
+        if (is_periodic(node) && rearm(*this, node)) {
+            this->begin_present_order();
             arm(node);
-        else
+        } else {
             TW_CHECKS(idle(&node));
+        }
         return node;
     }
 

@@ -96,15 +96,38 @@ struct wheel_state : wheel_sharing {
     tick due;           // the tick at which the running node or record was due
     tick overruns;      // the number of due ticks that the running node missed
 #if TW_RUNTIME
-    std::uint64_t order;  // of the timer armed last: it fires after the others of its tick (P3)
-    bool fires_record;    // true while a record's callback runs
-    std::uint32_t parts;  // the parts in a tick, for grids; 0 until the first grid is armed
+    std::uint64_t order;   // of the timer armed last: it fires after the others of its tick (P3)
+    tick limit;            // where an advance stops: at `now`, or before that so that another lane fires
+    tw_core_lanes *lanes;  // what all lanes of a runtime share; null: the wheel is no lane
+    bool fires_record;     // true while a record's callback runs
+    std::uint32_t parts;   // the parts in a tick, for grids; 0 until the first grid is armed
 #endif
 
     // Makes a node the one armed last.
     void set_order([[maybe_unused]] tw_node &node) {
 #if TW_RUNTIME
         node.order = ++order;
+#endif
+    }
+
+#if TW_RUNTIME
+    // The timers armed from now on come after all that any lane armed before this moment.
+    void begin_order(std::uint64_t moment) { order = larger(order, moment); }
+#endif
+
+    // The same for a timer that a fire arms again.
+    void begin_present_order() {
+#if TW_RUNTIME
+        if (lanes != nullptr)
+            begin_order(lanes->moment(lanes));
+#endif
+    }
+
+    tick end_of_advance() const {
+#if TW_RUNTIME
+        return limit;
+#else
+        return now;
 #endif
     }
 

@@ -73,7 +73,7 @@ component *lock_unsettled(tw_runtime &rt) {
 // forgets the callbacks and waits of threads that the child lacks. A wheel that shares another wheel's lock
 // leaves the lock to that wheel.
 void fork_wheels(tw_runtime &rt, tw_core_fork_moment moment) {
-    for_each_timeline(rt, [moment](timeline &line) { tw_core_fork(&line.wheel, moment); });
+    for_each_wheel(rt, [moment](tw &wheel) { tw_core_fork(&wheel, moment); });
 }
 
 void unlock_all_by(tw_runtime &rt, void (*component_hooks::*unlock)(component &), tw_core_fork_moment moment)
@@ -145,9 +145,9 @@ void end_components(tw_runtime &rt) { for_each_component_once(rt, &component_hoo
 // wheel fires nothing more until `settle` has run.
 void ask_to_settle(component &asking) {
     asking.rt->unsettled = &asking;
-    for_each_timeline(*asking.rt, [](timeline &line) {
-        if (tw_core_is_in_callback(&line.wheel) != 0)
-            tw_core_interrupt(&line.wheel);
+    for_each_wheel(*asking.rt, [](tw &wheel) {
+        if (tw_core_is_in_callback(&wheel) != 0)
+            tw_core_interrupt(&wheel);
     });
 }
 

@@ -54,7 +54,7 @@ int label_node(tw_runtime &rt, tw_node *node, const char *text) {
 
 std::uint64_t cancels(tw_runtime &rt, unsigned number) {
     std::uint64_t sum = 0;
-    for_each_timeline(rt, [&](timeline &line) { sum += tw_core_cancelled(&line.wheel, number); });
+    for_each_wheel(rt, [&](tw &wheel) { sum += tw_core_cancelled(&wheel, number); });
     return sum;
 }
 

@@ -46,6 +46,8 @@ const char *what_is_wrong(const tw_runtime_options &o) {
         return "slack_ns is negative";
     if (o.priority < 0 || o.priority > 99)
         return "priority is outside 0 .. 99";
+    if (o.lanes > most_lanes)
+        return "lanes is more than 64";
     if (!base::is_one_of(o.clock, TW_CLOCK_DEFAULT, TW_CLOCK_VIRTUAL))
         return "there is no such clock";
     if (o.driver != nullptr && o.own_driver != nullptr)
@@ -101,22 +103,31 @@ void take_options(tw_runtime &rt, const tw_runtime_options &o) {
     copy_thread_name(rt.thread_name, o.thread_name, "tickwheel");
 }
 
+// With a wall timeline every call on a record takes `wall_mutex`, and lanes would gain nothing. On virtual
+// time usually one thread arms, and the lanes do not depend on the processors that it runs on.
+unsigned lanes_for(const tw_runtime &rt, const tw_runtime_options &o) {
+    if (rt.clock == TW_CLOCK_WALL)
+        return 1;
+    return o.lanes == 0 && is_manual(*rt.driver) && usual_lanes == 0 ? 1 : o.lanes;
+}
+
 // Virtual clocks start at 0. A steady timeline never follows the wall clock, whatever the options say:
 // setting that clock must not affect delays.
-int open_timelines(tw_runtime &rt, std::int64_t tick_ns) {
+int open_timelines(tw_runtime &rt, const tw_runtime_options &o) {
     tick_unit unit;
-    unit.set(static_cast<std::uint64_t>(tick_ns != 0 ? tick_ns : default_tick_ns));
+    unit.set(static_cast<std::uint64_t>(o.tick_ns != 0 ? o.tick_ns : default_tick_ns));
     if (is_manual(*rt.driver))
         rt.steady.clock.be_virtual(nullptr);
     else
         rt.steady.clock.be_system(rt.clock == TW_CLOCK_BOOT ? CLOCK_BOOTTIME : CLOCK_MONOTONIC);
     rt.steady.open(unit, false);
-    measure_fires(rt, rt.steady);
+    measure_fires(rt, rt.steady.wheel);
+    open_lanes(rt.lanes, rt.steady, lanes_for(rt, o));
     if (rt.clock != TW_CLOCK_WALL)
         return 0;
     const int error = make_wall(rt, unit);
     if (error == 0)
-        measure_fires(rt, *rt.absolute);
+        measure_fires(rt, rt.absolute->wheel);
     return error;
 }
 
@@ -131,7 +142,7 @@ int make(const tw_driver &driver, const tw_runtime_options &o, tw_runtime *&made
     rt->lifecycle_mutex.init();
     rt->components_mutex.init();
     rt->wall_mutex.init();
-    int error = open_timelines(*rt, o.tick_ns);
+    int error = open_timelines(*rt, o);
     if (error == 0)
         error = open_driver(*rt);
     if (error == 0)
@@ -243,7 +254,7 @@ void join(tw_runtime &rt) TW_REQUIRES(rt.lifecycle_mutex) {
 // queue.
 void interrupt(tw_runtime &rt) {
     rt.stopping.store(true, std::memory_order_release);
-    for_each_timeline(rt, [](timeline &line) { tw_core_interrupt(&line.wheel); });
+    for_each_wheel(rt, [](tw &wheel) { tw_core_interrupt(&wheel); });
     interrupt_components(rt);
 }
 
@@ -366,6 +377,7 @@ void destroy(tw_runtime &rt) {
     if (rt.driver_is_open)
         rt.driver->close(rt.driver_state);
     for_each_timeline(rt, []([[maybe_unused]] timeline &line) { TW_CHECKS(wheel_ends(&line.wheel)); });
+    free_lanes(rt.lanes);
     free_wall(rt);
     rt.wall_mutex.destroy();
     rt.components_mutex.destroy();

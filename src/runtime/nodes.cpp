@@ -55,7 +55,7 @@ template <class Place>
     if (placed < 0)
         return refuse_as_the_wheel(placed);
     const int result = disarm_if_closed(rt, line, node, placed);
-    wake.note(result >= 0 && line.note_armed(due));
+    wake.note(result >= 0 && note_armed(rt, line, 0, due));
     return result;
 }
 
@@ -79,8 +79,9 @@ template <class Place>
 // Arms a node once, after a delay that it remembers for tw_runtime_again.
 struct arming_after {
     std::int64_t delay;
+    std::uint64_t moment;
     int operator()(tw *wheel, tw_node *node, tick due) const {
-        return tw_core_arm_with_delay(wheel, node, due, static_cast<tick>(delay));
+        return tw_core_arm_with_delay(wheel, node, due, static_cast<tick>(delay), moment);
     }
 };
 
@@ -107,27 +108,31 @@ struct due_again {
     if (node == nullptr)
         return refuse_as_the_wheel(-EINVAL);
     const wall_hold hold(rt);
-    return arm_on(rt, rt.steady, node, due, wake, arming_after{delay});
+    return arm_on(rt, rt.steady, node, due, wake, arming_after{delay, 0});
 }
 
 // Arms a node on the steady timeline. If that is the only one, only the wheel reads the node, which may not
 // be in the cache yet.
 [[gnu::always_inline]] inline int arm_after(tw_runtime &rt, tw_node *node, std::int64_t delay) {
-    const tick due = rt.steady.tick_once_after_now(delay);
+    const std::int64_t reading = rt.steady.clock.read();
+    const tick due = rt.steady.tick_once_after(reading, delay);
     deferred_wake wake(rt);
     if (has_wall(rt)) [[unlikely]]
         return arm_with_wall(rt, node, due, delay, wake);
-    return place_on(rt, rt.steady, node, due, wake, arming_after{delay});
+    return place_on(rt, rt.steady, node, due, wake, arming_after{delay, moment_at(rt.lanes, reading)});
 }
 
-// Moves a node on its current timeline. `due` is the tick of `delay` on the steady one.
-[[gnu::always_inline]] inline int move_to(tw_runtime &rt, tw_node *node, std::int64_t delay, tick due,
-                                          deferred_wake &wake) {
+// Moves a node on its current timeline. `reading` is the steady clock's.
+[[gnu::always_inline]] inline int move_to(tw_runtime &rt, tw_node *node, std::int64_t delay,
+                                          std::int64_t reading, deferred_wake &wake) {
+    tick due = rt.steady.tick_after(reading, delay);
     const wall_hold hold(rt);
     timeline &line = timeline_of(rt, node);
     if (&line != &rt.steady) [[unlikely]]
         due = line.tick_after(follow_wall(rt), delay);
-    return place_on(rt, line, node, due, wake, tw_move);
+    return place_on(rt, line, node, due, wake, [&](tw *wheel, tw_node *timer, tick to) {
+        return tw_core_move(wheel, timer, to, moment_at(rt.lanes, reading));
+    });
 }
 
 // The end of the window. Slack never extends it to a tick that never comes, unless the window starts at one.
@@ -138,11 +143,12 @@ tick end_of_window(const timeline &line, tick first, std::int64_t earliest, std:
 
 // Arms a periodic node. P5: its grid starts at the deadline itself, which may lie within a tick; or, if the
 // wheel chose a tick in the window, at that tick.
-int arm_every(tw *wheel, tw_node *node, tick due, const window &in, const tw_when &when) {
+int arm_every(tw *wheel, tw_node *node, tick due, const window &in, const tw_when &when,
+              std::uint64_t moment) {
     const tick_unit &unit = in.line.unit;
     if (unit.divides(when.period_ns))
-        return tw_arm_every(wheel, node, due, static_cast<tick>(when.period_ns) / unit.ns, when.missed,
-                            when.fires);
+        return tw_core_arm_every(wheel, node, due, static_cast<tick>(when.period_ns) / unit.ns, when.missed,
+                                 when.fires, moment);
     tw_core_grid grid = {};
     grid.first = due;
     grid.early = when.slack_ns == 0 ? unit.early(in.deadline) : 0;
@@ -150,6 +156,7 @@ int arm_every(tw *wheel, tw_node *node, tick due, const window &in, const tw_whe
     grid.period = static_cast<tick>(when.period_ns) / unit.part;
     grid.missed = when.missed;
     grid.fires = when.fires;
+    grid.moment = moment;
     return tw_core_arm_grid(wheel, node, &grid);
 }
 
@@ -166,9 +173,10 @@ int arm(tw_runtime &rt, tw_node *node, const tw_when &when) {
     const window in = window_of(rt, when);
     return arm_on(rt, in.line, node, choose(in), wake, [&](tw *wheel, tw_node *timer, tick due) {
         if (when.period_ns != 0)
-            return arm_every(wheel, timer, due, in, when);
-        return when.absolute != 0 ? tw_core_arm_at(wheel, timer, due)
-                                  : tw_core_arm_with_delay(wheel, timer, due, static_cast<tick>(when.due_ns));
+            return arm_every(wheel, timer, due, in, when, in.moment);
+        return when.absolute != 0
+                   ? tw_core_arm_at(wheel, timer, due, in.moment)
+                   : tw_core_arm_with_delay(wheel, timer, due, static_cast<tick>(when.due_ns), in.moment);
     });
 }
 
@@ -229,18 +237,20 @@ void tickwheel::runtime::seed_jitter(tw_runtime &rt) {
     rt.jitter.store(seed, std::memory_order_relaxed);
 }
 
-// An absolute deadline needs no clock reading. A delay counts from a reading taken here.
+// An absolute deadline needs no clock reading, except for its place among the lanes. A delay counts from a
+// reading taken here.
 window tickwheel::runtime::window_of(tw_runtime &rt, const tw_when &when) {
     const std::int64_t due = deadline_after(when.due_ns, drawn_jitter(rt, when.jitter_ns));
     if (when.absolute != 0) {
         timeline &line = *rt.absolute;
         const tick first = line.tick_of(due);
-        return {line, first, end_of_window(line, first, due, when.slack_ns), due};
+        return {line, first, end_of_window(line, first, due, when.slack_ns), due, moment_now(rt.lanes)};
     }
     timeline &line = rt.steady;
     const std::int64_t now = line.clock.read(), deadline = deadline_after(now, due);
     const tick first = when.period_ns == 0 ? line.tick_once_after(now, due) : line.tick_after(now, due);
-    return {line, first, end_of_window(line, first, deadline, when.slack_ns), deadline};
+    return {line, first, end_of_window(line, first, deadline, when.slack_ns), deadline,
+            moment_at(rt.lanes, now)};
 }
 
 const char *tickwheel::runtime::what_is_wrong(const tw_runtime &rt, const tw_when &when) {
@@ -310,9 +320,9 @@ TW_API int tw_runtime_move(tw_runtime *rt, tw_node *node, int64_t delay_ns) {
         return error;
     if (delay_ns < 0)
         return refuse_delay();
-    const tick due = rt->steady.tick_after_now(delay_ns);
+    const std::int64_t reading = rt->steady.clock.read();
     deferred_wake wake(*rt);
-    return move_to(*rt, node, delay_ns, due, wake);
+    return move_to(*rt, node, delay_ns, reading, wake);
 }
 
 TW_API int tw_runtime_again(tw_runtime *rt, tw_node *node) {
@@ -323,12 +333,14 @@ TW_API int tw_runtime_again(tw_runtime *rt, tw_node *node) {
     const wall_hold hold(*rt);
     timeline &line = timeline_of(*rt, node);
     due_again next = {line, &line != &rt->steady ? follow_wall(*rt) : line.clock.read(), 0};
-    if (const int error = tw_core_again(&line.wheel, node, due_again::of, &next); error != 0)
+    if (const int error =
+            tw_core_again(&line.wheel, node, due_again::of, &next, moment_at(rt->lanes, next.reading));
+        error != 0)
         return error == -EINVAL ? refuse(-EINVAL, "the node has no delay to start again: its deadline is "
                                                   "absolute, or it was never armed")
                                 : refuse_as_the_wheel(error);
     const int result = disarm_if_closed(*rt, line, node, 0);
-    wake.note(result >= 0 && line.note_armed(next.due));
+    wake.note(result >= 0 && note_armed(*rt, line, 0, next.due));
     return result;
 }
 

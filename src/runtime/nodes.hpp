@@ -89,6 +89,7 @@ struct window {
     timeline &line;
     tick first, last;       // different only with slack
     std::int64_t deadline;  // rounds up to `first`, unless that is the present
+    std::uint64_t moment;   // see moment_at
 };
 // REQUIRES: for an absolute deadline on the wall clock, follow_wall was called
 window window_of(tw_runtime &rt, const tw_when &when) TW_REQUIRES(rt.wall_mutex);

@@ -53,7 +53,7 @@ TW_API size_t tw_runtime_count(tw_runtime *rt) {
         return 0;
     const wall_hold hold(*rt);
     std::size_t count = 0;
-    for_each_timeline(*rt, [&](timeline &line) { count += tw_count(&line.wheel); });
+    for_each_wheel(*rt, [&](tw &wheel) { count += tw_count(&wheel); });
     return count;
 }
 
@@ -63,6 +63,6 @@ TW_API int tw_runtime_check(tw_runtime *rt, tw_report *report, void *arg) {
     const no_thread_cancel guard;  // also covers `report`
     const wall_hold hold(*rt);
     int broken = 0;
-    for_each_timeline(*rt, [&](timeline &line) { broken += tw_check(&line.wheel, report, arg); });
+    for_each_wheel(*rt, [&](tw &wheel) { broken += tw_check(&wheel, report, arg); });
     return broken;
 }

@@ -9,7 +9,8 @@
 //   1. `process_mutex`, which guards the list of all runtimes (fork.hpp)
 //   2. `components_mutex`
 //   3. `wall_mutex`
-//   4. the wheels' lock, which all timelines of a runtime share; it also guards records
+//   4. the lock of a lane, which also guards its records; the wall timeline has that of lane 0. Two at a time
+//      only in the order of their numbers
 //   5. the locks of components, newest first
 // `lifecycle_mutex` comes before 2 and is special: a thread may hold it while it waits for a callback to
 // return, so callbacks never take it, and neither does a fork.
@@ -26,6 +27,7 @@
 
 #include "base/mutex.hpp"
 #include "base/numbers.hpp"
+#include "lanes.hpp"
 #include "meter.hpp"
 #include "no_thread_cancel.hpp"
 #include "on_stack.hpp"
@@ -85,6 +87,7 @@ struct tw_runtime {
     // so does every call on a record. No thread holds it while callbacks run.
     tickwheel::runtime::timeline steady;
     tickwheel::runtime::timeline *absolute = &steady;
+    tickwheel::runtime::lane_table lanes;  // of the steady timeline
     tickwheel::base::mutex wall_mutex;
     std::atomic<std::uint64_t> jitter{0};  // the state of the random numbers; see drawn_jitter
     tickwheel::runtime::runtime_counters counters;
@@ -276,6 +279,32 @@ template <class Do> void for_each_timeline(tw_runtime &rt, Do what) {
     what(rt.steady);
     if (has_wall(rt))
         what(*rt.absolute);
+}
+
+inline bool has_lanes(const tw_runtime &rt) { return rt.lanes.limit != 1; }
+
+// The wheels of one timeline.
+template <class Do> void for_each_wheel_of(tw_runtime &rt, timeline &line, Do what) {
+    if (&line == &rt.steady)
+        for_each_lane(rt.lanes, [&what](tw &wheel, unsigned) { what(wheel); });
+    else
+        what(line.wheel);
+}
+
+// The lanes, and the wheel of the wall timeline.
+template <class Do> void for_each_wheel(tw_runtime &rt, Do what) {
+    for_each_lane(rt.lanes, [&what](tw &wheel, unsigned) { what(wheel); });
+    if (has_wall(rt))
+        what(rt.absolute->wheel);
+}
+
+// Call this after arming a timer in a lane for a tick before `asleep_until`. Returns true if the driver must
+// be woken; during a turn the firing thread looks at the lane again instead.
+[[gnu::cold, gnu::noinline]] bool must_wake_for(tw_runtime &rt, unsigned lane);
+
+// Call this after arming a timer for this tick. Returns true if the driver must be woken for it.
+inline bool note_armed(tw_runtime &rt, const timeline &line, unsigned lane, tick due) {
+    return due < line.asleep_until.load(std::memory_order_relaxed) && must_wake_for(rt, lane);
 }
 
 // The timeline that a node is, or was last, armed on. On a runtime with one timeline this does not read the

@@ -24,12 +24,12 @@ inline constexpr tick awake = 0;  // no tick is earlier, so no timer wakes the d
 // Sleep and wake: why no wake-up is lost (P2), although a call makes a system call only if its timer is due
 // before the firing thread's sleep ends.
 //
-// Before it sleeps, the firing thread sets `asleep_until` to `never`, asks the wheel for its next tick, under
-// the wheel's lock, and sets `asleep_until` to the answer. The answer covers every node or record that was
-// armed before the question. A call that arms one later takes the wheel's lock after the question, so it
-// reads `never` or the answer, and wakes the driver if its timer is due earlier. A driver remembers a wake
-// that comes before its wait. The wheel's lock orders all of this, so relaxed accesses are enough
-// (tests/runtime/sleep_wake.pml).
+// Before it sleeps, the firing thread sets `asleep_until` to `never`, asks each wheel for its next tick,
+// under the wheel's lock, and sets `asleep_until` to the earliest answer. The answers cover every node or
+// record that was armed before the question to its wheel. A call that arms one later takes that wheel's lock
+// after the question, so it reads `never` or the answer, and wakes the driver if its timer is due earlier. A
+// driver remembers a wake that comes before its wait. The wheels' locks order all of this, so relaxed
+// accesses are enough (tests/runtime/sleep_wake.pml).
 struct timeline {
     tw wheel;
     std::atomic<tick> asleep_until{awake};  // the firing thread writes it, and so does wake_for_anything
@@ -89,9 +89,6 @@ struct timeline {
         follow(reading);
         return tick_at(reading);
     }
-
-    // Call this after arming a timer for this tick. Returns true if the driver must be woken for it.
-    bool note_armed(tick due) const { return due < asleep_until.load(std::memory_order_relaxed); }
 
   private:
     void shift(tick back);

@@ -32,15 +32,20 @@ std::int64_t deadline_to_wait_for(const timeline &line, tick next, tick present)
     return next <= present ? 0 : line.deadline_of(next);
 }
 
-// Asks each wheel for its next tick, and calls found(line, tick). Holds the wall mutex, so that no thread
-// sets the clock back between the answer and its conversion to a deadline.
+// Asks the wheels of each timeline for their next tick, and calls found(line, tick) with the first. Holds the
+// wall mutex, so that no thread sets the clock back between the answer and its conversion to a deadline.
 template <class Found> tw_deadlines ask(tw_runtime &rt, Found found) {
     const wall_hold hold(rt);
     tw_deadlines until = no_deadlines;
     for_each_timeline(rt, [&](timeline &line) {
-        const tick next = tw_next(&line.wheel);
-        found(line, next);
-        until.*line.deadline_field = deadline_to_wait_for(line, next, tw_now(&line.wheel));
+        tick first = never;
+        for_each_wheel_of(rt, line, [&](tw &wheel) {
+            const tick next = tw_next(&wheel);
+            first = base::smaller(first, next);
+            until.*line.deadline_field =
+                base::smaller(until.*line.deadline_field, deadline_to_wait_for(line, next, tw_now(&wheel)));
+        });
+        found(line, first);
     });
     return until;
 }
@@ -105,6 +110,14 @@ void wake_driver(tw_runtime &rt) {
                                             std::memory_order_relaxed);
 }
 
+bool must_wake_for(tw_runtime &rt, unsigned lane) {
+    if (!has_lanes(rt) || !is_in_turn(__atomic_load_n(&rt.turn_number, __ATOMIC_ACQUIRE)))
+        return true;
+    rt.lanes.touched.fetch_or(std::uint64_t{1} << lane, std::memory_order_release);
+    __atomic_store_n(&rt.lanes.is_any_touched, true, __ATOMIC_RELEASE);
+    return false;
+}
+
 void settle_wakes(tw_runtime &rt) {
     const std::uint32_t sleep = rt.sleep_number.load(std::memory_order_relaxed);
     rt.sleep_number.exchange((sleep | woken) + 1, std::memory_order_acq_rel);
@@ -128,9 +141,9 @@ void make_fire(const tw_fire *fire, unsigned label, void *runtime) {
 
 }  // namespace
 
-void measure_fires(tw_runtime &rt, timeline &line) {
+void measure_fires(tw_runtime &rt, tw &wheel) {
     if (measures)
-        tw_core_set_caller(&line.wheel, make_fire, &rt);
+        tw_core_set_caller(&wheel, make_fire, &rt);
 }
 
 namespace {
@@ -164,14 +177,22 @@ void end_turn(tw_runtime &rt) {
 // How much has fired.
 enum class fired { all, some, stopped };  // stopped: nothing more may fire in this turn
 
+// Fires what is due in all lanes. Calls that arm for this turn's ticks tell it so (must_wake_for).
+int advance_lanes(tw_runtime &rt, tick present) {
+    rt.steady.asleep_until.store(present + 1, std::memory_order_relaxed);
+    const int left = advance_lanes(rt.lanes, present, rt.budget);
+    rt.steady.asleep_until.store(awake, std::memory_order_relaxed);
+    return left;
+}
+
 // An interruption may be left over from an earlier turn: in its last callback a component asked to be settled
 // (ask_to_settle), and by now is settled. That interruption must not stop this turn. If a stop has
 // interrupted the wheel, `must_leave` says so.
 fired fire_on(tw_runtime &rt, timeline &line, tick present) {
-    tw_core_forget_interruption(&line.wheel);
+    for_each_wheel_of(rt, line, [](tw &wheel) { tw_core_forget_interruption(&wheel); });
     if (must_leave(rt))
         return fired::stopped;
-    const int left = tw_advance(&line.wheel, present, rt.budget);
+    const int left = has_lanes(rt) ? advance_lanes(rt, present) : tw_advance(&line.wheel, present, rt.budget);
     if (!settle_components(rt) || must_leave(rt))
         return fired::stopped;
     return left == 0 ? fired::all : fired::some;
@@ -295,7 +316,7 @@ int program(tw_runtime &rt) {
 void abandon_turn(tw_runtime &rt) {
     rt.meter.abandon_callback();
     end_turn(rt);
-    for_each_timeline(rt, [](timeline &line) { tw_core_abandon(&line.wheel); });
+    for_each_wheel(rt, [](tw &wheel) { tw_core_abandon(&wheel); });
     if (rt.driver->program != nullptr && usable(&rt) && rt.is_freed == 0)
         program(rt);
 }

@@ -10,8 +10,8 @@
 
 namespace tickwheel::runtime {
 
-// Makes the meter measure the fires of a timeline's nodes. Call this when the timeline is made.
-void measure_fires(tw_runtime &rt, timeline &line);
+// Makes the meter measure the fires of a wheel's nodes. Call this when the wheel is made.
+void measure_fires(tw_runtime &rt, tw &wheel);
 
 inline bool is_in_turn(std::uint32_t turn_number) { return turn_number % 2 != 0; }
 

@@ -16,7 +16,7 @@ namespace {
 std::uint32_t next_block TW_GUARDED_BY(runtime::process_mutex) = 1;  // the first that was never taken
 
 // Blocks that were given back, oldest first: a block, and so its handles, is reused as late as possible. They
-// are linked by `stride`, which a block without an owner does not need.
+// are linked by `first`, which a block without an owner does not need.
 std::uint32_t first_free TW_GUARDED_BY(runtime::process_mutex) = 0;
 std::uint32_t last_free TW_GUARDED_BY(runtime::process_mutex) = 0;
 
@@ -37,7 +37,7 @@ int take_block(std::uint32_t &number) {
     const base::mutex_hold hold(&runtime::process_mutex);
     if (first_free != 0) {
         number = first_free;
-        first_free = block_at(number).stride;
+        first_free = block_at(number).first;
         return 0;
     }
     if (next_block == end_of_blocks)
@@ -54,11 +54,11 @@ void give_back_block(std::uint32_t number) {
     block &back = block_at(number);
     back.owner.store(nullptr, std::memory_order_relaxed);
     back.cells.store(nullptr, std::memory_order_relaxed);
-    back.stride = 0;
+    back.first = 0;
     if (first_free == 0)
         first_free = number;
     else
-        block_at(last_free).stride = number;
+        block_at(last_free).first = number;
     last_free = number;
 }
 

@@ -33,8 +33,9 @@ struct alignas(32) block {
         std::uint32_t first;  // the number of cell 0 in its store
         char *const *pieces;  // if the block is in pieces; then cell 0 has number 0
     };
-    std::uint32_t stride;
-    std::uint32_t generation;  // the generation that each of its cells starts with
+    std::uint16_t stride;
+    std::atomic<std::uint16_t> lane;  // of the owner
+    std::uint32_t generation;         // the generation that each of its cells starts with
 };
 static_assert(sizeof(block) == 32);
 

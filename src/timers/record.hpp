@@ -17,6 +17,7 @@
 namespace tickwheel::timers {
 
 struct record_set;
+struct timer_set;
 
 // The life of a record. One function makes each transition, with the record lock held:
 //

@@ -29,8 +29,8 @@ void wait_for_progress(record_space &space, record_lock &lock) {
 // --- ending ----------------------------------------------------------------------------
 
 void release_references(record_set &set, std::uint32_t times) {
-    if (set.references.fetch_sub(times, std::memory_order_acq_rel) == times)
-        std::free(&set);
+    if (set.whole->references.fetch_sub(times, std::memory_order_acq_rel) == times)
+        free_memory(*set.whole);
 }
 
 void retire(record_set &set, record &timer) {
@@ -91,7 +91,7 @@ void withdraw_fires(record_set &set, record &timer) {
     timer.uses -= taken;
     if (taken != 0)
         take_back_last(timer);
-    set.references.fetch_sub(taken, std::memory_order_relaxed);  // never the last: the caller has one
+    set.whole->references.fetch_sub(taken, std::memory_order_relaxed);  // never the last: the caller has one
 }
 
 bool has_still_to_fire(const record_set &set, record &timer) {
@@ -158,19 +158,19 @@ bool arm_again(record_space &space, record &timer, runtime::tick present, runtim
         return false;
     timer.rest->part = next.part;
     timer.rest->fires_left = next.fires_left;
-    arm(space, timer, next.expiry);
+    arm(space, timer, next.expiry, runtime::moment_now(space.rt->lanes));
     return true;
 }
 
 // The fire holds a reference to the set until a worker has run or discarded the fire.
 void fire_on_worker(record_set &set, record &timer, std::int64_t due, std::uint64_t overruns,
                     record_lock &lock) TW_YIELDS(core::wheels_lock) {
-    set.references.fetch_add(1, std::memory_order_relaxed);
+    set.whole->references.fetch_add(1, std::memory_order_relaxed);
     const bool skips = timer.rest->missed != TW_BURST;  // a one-shot timer has TW_BURST
     const workers::enqueued result = workers::enqueue(worker_part_of(timer).runnable, skips, due, overruns);
     if (result == workers::enqueued::waits)
         return;
-    set.references.fetch_sub(1, std::memory_order_relaxed);
+    set.whole->references.fetch_sub(1, std::memory_order_relaxed);
     if (result == workers::enqueued::joins)
         --timer.uses;
     else

@@ -21,20 +21,20 @@ namespace tickwheel::timers {
 // `copy`, `drop` or a visitor.
 class inside_record : runtime::on_stack<inside_record> {
   public:
-    inside_record(const record_set &set, const record &timer) : record_(&timer), set_(&set) {}
+    inside_record(const record_set &set, const record &timer) : record_(&timer), set_(set.whole) {}
     using stack_frame::leave;
 
     static bool of(const record &timer) {
         return find([&timer](const inside_record &each) { return each.record_ == &timer; }) != nullptr;
     }
-    static bool of(const record_set &set) {
+    static bool of(const timer_set &set) {
         return find([&set](const inside_record &each) { return each.set_ == &set; }) != nullptr;
     }
 
   private:
     friend on_stack;
     const record *record_;
-    const record_set *set_;
+    const timer_set *set_;
 };
 
 // While this object lives, the record lock is released and the thread calls one of the user's functions.
@@ -64,10 +64,11 @@ inline void announce_progress(record_space &space) TW_REQUIRES(core::wheels_lock
 
 void wait_for_progress(record_space &space, record_lock &lock) TW_YIELDS(core::wheels_lock);
 
-// Arms a record for a tick of its clock.
+// Arms a record for a tick of its clock, at this moment (moment_at).
 // REQUIRES: the record is not armed
-inline void arm(record_space &space, record &timer, runtime::tick due) TW_REQUIRES(core::wheels_lock) {
-    core::arm_record(wheel_of(space, timer), timer.timing, due);
+inline void arm(record_space &space, record &timer, runtime::tick due, std::uint64_t moment)
+    TW_REQUIRES(core::wheels_lock) {
+    core::arm_record(wheel_of(space, timer), timer.timing, due, moment);
 }
 
 // Takes a record off its wheel, if it is armed.
@@ -80,7 +81,7 @@ inline void disarm(record_space &space, record &timer) TW_REQUIRES(core::wheels_
 inline void count_cancelled(record_space &space, const record &timer, bool prevented)
     TW_REQUIRES(core::wheels_lock) {
     if (prevented)
-        core::count_cancelled(&space.rt->steady.wheel, timer.label, 1);
+        core::count_cancelled(space.steady, timer.label, 1);
 }
 
 // The core::record_caller of the wheels. Fires a record that the wheel has just taken off; or, if `fired` is

@@ -27,10 +27,10 @@ runtime::tick tick_after(record_set &set, const record &timer, std::int64_t read
 void prepared_move::move_on_its_line(record &timer, runtime::tick due) {
     record_space &space = *set_.space;
     runtime::timeline &line = line_of(space, timer);
-    core::move_record(&line.wheel, timer.timing, due);
+    core::move_record(wheel_of(space, timer), timer.timing, due, moment_);
     if (timer.has_rest && timer.rest->part != 0)
         timer.rest->part = 1;
-    wake_.note(line.note_armed(due + line.set_back));
+    wake_.note(runtime::note_armed(*set_.rt, line, space.lane, due + line.set_back));
 }
 
 int prepared_move::move_any(record &timer, std::int64_t delay) {

@@ -16,7 +16,8 @@ class prepared_move {
   public:
     prepared_move(record_set &set, std::int64_t delay)  // not negative
         : set_(set), reading_(set.rt->steady.clock.read()), delay_(delay),
-          due_(set.rt->steady.tick_once_after(reading_, delay)), wake_(*set.rt) {}
+          due_(set.rt->steady.tick_once_after(reading_, delay)),
+          moment_(runtime::moment_at(set.rt->lanes, reading_)), wake_(*set.rt) {}
 
     // `move` moves a record to the prepared delay from now; `again`, to the delay from now that the record
     // was started with. Both return 0 or a negative errno.
@@ -39,8 +40,8 @@ class prepared_move {
 
     TW_INLINED int move_to(record &timer, runtime::tick due) TW_REQUIRES(core::wheels_lock) {
         runtime::timeline &line = set_.rt->steady;
-        core::move_record(&line.wheel, timer.timing, due);
-        wake_.note(line.note_armed(due));
+        core::move_record(set_.space->steady, timer.timing, due, moment_);
+        wake_.note(runtime::note_armed(*set_.rt, line, set_.space->lane, due));
         return 0;
     }
 
@@ -52,6 +53,7 @@ class prepared_move {
     const std::int64_t reading_;  // of the steady clock
     const std::int64_t delay_;
     const runtime::tick due_;  // on the steady timeline
+    const std::uint64_t moment_;
     runtime::deferred_wake wake_;
 };
 

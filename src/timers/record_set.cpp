@@ -13,17 +13,41 @@ namespace tickwheel::timers {
 
 // --- cancel_all ------------------------------------------------------------------------
 //
-// cancel_all raises the set's epoch. From then on no record of an earlier epoch fires (is_cancelled), and
-// cancel_all ends these records one by one. Epochs have 7 bits and are compared modulo 128, so all epochs in
-// use must be less than 64 apart: a call begins only after the call 64 epochs earlier has ended.
+// cancel_all raises the set's epoch in all lanes at once. From then on no record of an earlier epoch fires
+// (is_cancelled), and cancel_all ends these records one by one. Epochs have 7 bits and are compared modulo
+// 128, so all epochs in use must be less than 64 apart: a call begins only after the call 64 epochs earlier
+// has ended.
 
 namespace {
 
 bool is_older(const record &timer, std::uint8_t epoch) { return ((timer.epoch - epoch) & 0x7f) >= 0x40; }
 
 // Set in `cancels_under_way` while the call 64 epochs before the next one is in progress.
-std::uint64_t bit_of_next_cancel_all(const record_set &set) TW_REQUIRES(core::wheels_lock) {
-    return std::uint64_t{1} << ((set.epoch + 1) & 63);
+std::uint64_t bit_of_next_cancel_all(const timer_set &set) TW_REQUIRES(core::wheels_lock) {
+    return std::uint64_t{1} << ((first_of(set).epoch + 1) & 63);
+}
+
+// Calls what(records) for the records of a set in each lane.
+template <class Do> void for_each_lane(const timer_set &set, Do what) {
+    for (unsigned lane = 0; lane != set.lanes; ++lane)
+        if (record_set *const records = set.in_lanes[lane].load(std::memory_order_acquire);
+            records != nullptr)
+            what(*records);
+}
+
+// Calls change(records) for the records in each lane, with the locks of all lanes held. So for other threads
+// it happens everywhere at once. REQUIRES: the lock of the first lane, so that the set comes to no other lane
+template <class Do>
+void change_at_once(const timer_set &set, Do change) TW_REQUIRES(core::wheels_lock) TW_UNCHECKED_LOCKING {
+    for_each_lane(set, [&set](record_set &records) TW_UNCHECKED_LOCKING {
+        if (&records != &first_of(set))
+            lock(*records.space);
+    });
+    for_each_lane(set, change);
+    for_each_lane(set, [&set](record_set &records) TW_UNCHECKED_LOCKING {
+        if (&records != &first_of(set))
+            unlock(*records.space);
+    });
 }
 
 bool is_in_use(const record &timer) { return is_live(timer) || timer.state == record_state::ended; }
@@ -83,16 +107,9 @@ bool cancel_record(record_set &set, record &timer, const record_visitor &visitor
     return had_to_fire;
 }
 
-std::int64_t cancel_all(record_set &set, const record_visitor &visitor) {
+// Ends the records of earlier epochs in one lane. Returns their number, or -ECHILD.
+std::int64_t cancel_all(record_set &set, std::uint8_t epoch, const record_visitor &visitor) {
     record_lock lock(*set.space);
-    while ((set.cancels_under_way & bit_of_next_cancel_all(set)) != 0) {
-        if (inside_record::of(set))
-            return runtime::refuse(-EBUSY, "another call that cancels all timers waits for this callback");
-        wait_for_progress(*set.space, lock);
-    }
-    const std::uint64_t own_bit = bit_of_next_cancel_all(set);
-    const std::uint8_t epoch = set.epoch = (set.epoch + 1) & 0x7f;
-    set.cancels_under_way |= own_bit;
     std::int64_t cancelled = 0;
     const std::uint32_t end = set.records->end_number();  // later ones are of the new epoch
     for (std::uint32_t number = 0; number < base::smaller(end, set.records->end_number()); ++number) {
@@ -104,14 +121,57 @@ std::int64_t cancel_all(record_set &set, const record_visitor &visitor) {
         lock.unlock();       // P8: lets other threads in
         lock.lock();
     }
-    assert((set.cancels_under_way & own_bit) != 0);
-    set.cancels_under_way &= ~own_bit;
-    announce_progress(*set.space);
     return cancelled;
 }
 
-// Visits each record that is live when the walk reaches it. Stops early if the visitor asks for that, has
-// forked and this is the child, or has freed the runtime.
+// Raises the epoch. Returns 0 or -EBUSY.
+int begin_cancel_all(timer_set &set, std::uint8_t &epoch, std::uint64_t &own_bit) {
+    record_lock lock(*first_of(set).space);
+    while ((set.cancels_under_way & bit_of_next_cancel_all(set)) != 0) {
+        if (inside_record::of(set))
+            return runtime::refuse(-EBUSY, "another call that cancels all timers waits for this callback");
+        wait_for_progress(*first_of(set).space, lock);
+    }
+    own_bit = bit_of_next_cancel_all(set);
+    epoch = (first_of(set).epoch + 1) & 0x7f;
+    change_at_once(set, [epoch](record_set &records) {
+        core::assume_locked();
+        records.epoch = epoch;
+    });
+    set.cancels_under_way |= own_bit;
+    return 0;
+}
+
+void end_cancel_all(timer_set &set, std::uint64_t own_bit) {
+    const record_guard lock(*first_of(set).space);
+    assert((set.cancels_under_way & own_bit) != 0);
+    set.cancels_under_way &= ~own_bit;
+    announce_progress(*first_of(set).space);
+}
+
+// The frame is outermost, so if the visitor frees the runtime, that happens at the end of this function.
+std::int64_t cancel_all(timer_set &set, const record_visitor &visitor) {
+    runtime::end_of_call end;
+    const runtime::inside_user_code frame(*set.rt, end);
+    std::uint8_t epoch = 0;
+    std::uint64_t own_bit = 0;
+    if (const int error = begin_cancel_all(set, epoch, own_bit); error != 0)
+        return error;
+    std::int64_t cancelled = 0;
+    for_each_lane(set, [&](record_set &records) {
+        if (set.rt->forked)
+            return;
+        const std::int64_t here = cancel_all(records, epoch, visitor);
+        cancelled += here > 0 ? here : 0;
+    });
+    if (set.rt->forked)
+        return -ECHILD;
+    end_cancel_all(set, own_bit);
+    return cancelled;
+}
+
+// Visits each record of one lane that is live when the walk reaches it. Stops early if the visitor asks for
+// that, has forked and this is the child, or has freed the runtime.
 int walk(record_set &set, const record_visitor &visitor) {
     record_lock lock(*set.space);
     int result = 0;
@@ -132,7 +192,7 @@ int walk(record_set &set, const record_visitor &visitor) {
 
 }  // namespace
 
-std::int64_t cancel_all(record_set *set, const record_visitor &visitor) {
+std::int64_t cancel_all(timer_set *set, const record_visitor &visitor) {
     const int error = check_usable(set);
     return error != 0 ? error : cancel_all(*set, visitor);
 }
@@ -168,19 +228,31 @@ int visit_one(record_set &set, record &timer, const record_visitor &visitor, rec
     return result;
 }
 
-int walk(record_set *set, const record_visitor &visitor) {
+int walk(timer_set *set, const record_visitor &visitor) {
     if (const int error = check_usable(set); error != 0)
         return error;
     if (visitor.visit == nullptr)
         return runtime::refuse_visitor();
-    return walk(*set, visitor);
+    runtime::end_of_call end;
+    const runtime::inside_user_code frame(*set->rt, end);
+    int result = 0;
+    for_each_lane(*set, [&](record_set &records) {
+        if (result == 0 && !set->rt->forked && set->rt->is_freed == 0)
+            result = walk(records, visitor);
+    });
+    return result;
 }
 
-std::size_t count_of(record_set *set) {
+std::size_t count_of(timer_set *set) {
     if (check_usable(set) != 0)
         return 0;
-    const record_guard lock(*set->space);
-    return set->count;
+    const record_guard lock(*first_of(*set).space);
+    std::size_t count = 0;
+    change_at_once(*set, [&count](const record_set &records) {
+        core::assume_locked();
+        count += records.count;
+    });
+    return count;
 }
 
 // --- the set as a component of its runtime -----------------------------------------------
@@ -194,17 +266,21 @@ void give_back_store(record_set &set) {
     set.space->memory.give(*set.records, blocks);
 }
 
-void destroy(record_set &set) {
+void close(record_set &set) {
     if (has_keys(set))
         set.lookup->close(set);
-    remove_component(set);
-    if (set.workers != nullptr)
-        workers::remove_reference(*set.workers);
     give_back_store(set);
-    release_references(set, 1);
 }
 
-void destroy(runtime::component &base) { destroy(static_cast<record_set &>(base)); }
+void destroy(timer_set &set) {
+    remove_component(set);
+    for_each_lane(set, close);
+    if (set.traits.workers != nullptr)
+        workers::remove_reference(*set.traits.workers);
+    release_references(first_of(set), 1);
+}
+
+void destroy(runtime::component &base) { destroy(static_cast<timer_set &>(base)); }
 
 // True if the fork may have interrupted one of the user's functions while it used the argument: the child
 // cannot know the argument's state, so it must not drop it.
@@ -213,9 +289,8 @@ bool was_interrupted(const record_set &set, record &timer) {
     return timer.state == record_state::starting || begun != 0;
 }
 
-// Ends all remaining records while no thread fires; also in the child of a fork.
-void end_all(runtime::component &base) {
-    record_set &set = static_cast<record_set &>(base);
+// Ends all remaining records of one lane while no thread fires; also in the child of a fork.
+void end_all(record_set &set) {
     record_lock lock(*set.space);
     for (std::uint32_t number = 0; number < set.records->end_number(); ++number) {
         record &timer = (*set.records)[number];
@@ -234,11 +309,18 @@ void end_all(runtime::component &base) {
     }
 }
 
+void end_all(runtime::component &base) {
+    for_each_lane(static_cast<timer_set &>(base), [](record_set &records) { end_all(records); });
+}
+
 void begin_in_child(runtime::component &base) {
-    record_set &set = static_cast<record_set &>(base);
+    auto &set = static_cast<timer_set &>(base);
     core::assume_locked();  // no other thread is here
     set.cancels_under_way = 0;
-    set.closing = false;
+    for_each_lane(set, [](record_set &records) {
+        core::assume_locked();
+        records.closing = false;
+    });
     set.references.store(1, std::memory_order_relaxed);
 }
 
@@ -257,12 +339,12 @@ constexpr runtime::component_hooks set_hooks = {
 namespace {
 
 // The set with this number, or else the next one. Null if none.
-record_set *set_from(const tw_runtime &rt, std::uint64_t number) TW_REQUIRES(rt.components_mutex) {
-    record_set *found = nullptr;  // the list begins with the highest number
+timer_set *set_from(const tw_runtime &rt, std::uint64_t number) TW_REQUIRES(rt.components_mutex) {
+    timer_set *found = nullptr;  // the list begins with the highest number
     for (runtime::component *each = rt.components; each != nullptr && each->number >= number;
          each = each->next)
         if (each->hooks == &set_hooks)
-            found = static_cast<record_set *>(each);
+            found = static_cast<timer_set *>(each);
     return found;
 }
 
@@ -290,14 +372,22 @@ bool visit_next(tw_runtime &rt, walk_position &at, const record_visitor &visitor
         rt.components_mutex.lock();
         if (at.last_set == 0 && rt.components != nullptr)
             at.last_set = rt.components->number;
-        record_set *const set = set_from(rt, at.set);
-        if (set == nullptr || set->number > at.last_set) {
+        timer_set *const whole = set_from(rt, at.set);
+        if (whole == nullptr || whole->number > at.last_set) {
             rt.components_mutex.unlock();
             return false;
         }
+        if (whole->number != at.set)
+            at = {whole->number, 0, 0, 0, at.last_set};
+        record_set *const set = whole->in_lanes[at.lane].load(std::memory_order_acquire);
+        if (set == nullptr) {
+            rt.components_mutex.unlock();
+            at.go_to_next_lane(whole->lanes);
+            continue;
+        }
         record_lock lock(*set->space);
-        if (set->number != at.set || at.end == 0)
-            at = {set->number, 0, set->records->end_number(), at.last_set};
+        if (at.end == 0)
+            at.end = set->records->end_number();
         bool is_end = false;
         record *const timer = armed_from(*set, at.record, at.end, &is_end);
         if (timer != nullptr)
@@ -312,7 +402,7 @@ bool visit_next(tw_runtime &rt, walk_position &at, const record_visitor &visitor
             return true;
         }
         if (is_end)
-            at = {at.set + 1, 0, 0, at.last_set};
+            at.go_to_next_lane(whole->lanes);
     }
 }
 
@@ -334,8 +424,8 @@ int check_usable(const tw_runtime *rt, const tw_set_options &options) {
 
 namespace {
 
-std::uint32_t stride_of(const tw_set_options &options, bool has_rests) {
-    const std::size_t size = storage_offset(has_rests, options.workers != nullptr) + options.storage;
+std::uint32_t stride_of(const set_traits &of) {
+    const std::size_t size = storage_offset(of.has_rests, of.workers != nullptr) + of.storage;
     static_assert(sizeof(record) % storage_alignment == 0 && sizeof(record_rest) % storage_alignment == 0 &&
                   sizeof(worker_part) % storage_alignment == 0);
     return static_cast<std::uint32_t>((size + cell_alignment - 1) / cell_alignment * cell_alignment);
@@ -353,7 +443,7 @@ record_store *make_store(record_space &space, std::uint32_t stride) {
     if (memory == nullptr)
         return nullptr;
     auto *const made = new (memory) record_store{};  // cppcheck-suppress legacyUninitvar
-    made->shape(stride);
+    made->shape(stride, space.lane);
     return made;
 }
 
@@ -394,41 +484,98 @@ int grow(record_set &set, bool to_limit) {
     return 0;
 }
 
-int open(record_set &set, tw_runtime &rt, const tw_set_options &options, const lookup_hooks *lookup) {
-    set.lookup = lookup;
-    set.workers = options.workers;
-    set.concurrent = options.concurrent != 0;
-    set.storage = options.storage;
-    set.label = static_cast<std::uint8_t>(runtime::label_number(rt, options.label));
+namespace {
+
+// With keys, one more record, so that a full set can replace one.
+std::uint32_t cells_for(const set_traits &of) {
+    const bool has_spare = of.lookup != nullptr && of.capacity != 0 && of.capacity < most_records;
+    return of.capacity + (has_spare ? 1 : 0);
+}
+
+// Makes the records of a set in a lane, but does not publish them. Returns 0 or a negative errno.
+int make_in_lane(timer_set &of, unsigned lane, record_set *&made) {
+    record_space *space;
+    if (const int error = open_space(*of.spaces, lane, space); error != 0)
+        return error;
+    const std::size_t size = of.traits.lookup != nullptr ? of.traits.lookup->size : sizeof(record_set);
+    void *const memory = std::calloc(1, size);
+    if (memory == nullptr)
+        return -ENOMEM;
+    tw_port_hide(memory, size);
+    auto *const set = new (memory) record_set{};  // cppcheck-suppress legacyUninitvar
+    static_cast<set_traits &>(*set) = of.traits;
+    set->whole = &of;
+    set->rt = space->rt;
+    set->space = space;
+    set->records = make_store(*space, stride_of(of.traits));
+    int error = set->records == nullptr ? -ENOMEM : 0;
+    if (error == 0)
+        set->records->attach(*set, cells_for(of.traits));
+    if (error == 0 && has_keys(*set))
+        error = set->lookup->open(*set);
+    if (error == 0)
+        error = allocate_all(*set, cells_for(of.traits));
+    if (error == 0) {
+        made = set;
+        return 0;
+    }
+    if (set->records != nullptr)
+        close(*set);
+    std::free(set);
+    return error;
+}
+
+}  // namespace
+
+void free_memory(timer_set &set) {
+    for_each_lane(set, [](record_set &records) { std::free(&records); });
+    std::free(&set);
+}
+
+record_set *open_in_lane(timer_set &set, unsigned lane) {
+    record_set *made = nullptr;
+    if (make_in_lane(set, lane, made) != 0)
+        return nullptr;
+    {
+        const record_guard lock(*first_of(set).space);  // so that no epoch begins meanwhile
+        if (set.in_lanes[lane].load(std::memory_order_relaxed) == nullptr) {
+            made->epoch = first_of(set).epoch;
+            made->closing = first_of(set).closing;
+            set.in_lanes[lane].store(made, std::memory_order_release);
+            return made;
+        }
+    }
+    close(*made);
+    std::free(made);
+    return set.in_lanes[lane].load(std::memory_order_acquire);
+}
+
+// A set with a capacity has all its cells in one lane.
+int open(timer_set &set, tw_runtime &rt, const tw_set_options &options, const lookup_hooks *lookup) {
+    set.traits.lookup = lookup;
+    set.traits.workers = options.workers;
+    set.traits.concurrent = options.concurrent != 0;
+    set.traits.storage = options.storage;
+    set.traits.capacity = options.capacity;
+    set.traits.label = static_cast<std::uint8_t>(runtime::label_number(rt, options.label));
     // A set with a capacity allocates nothing later, and any of its timers may need a rest.
-    set.has_rests = has_keys(set) || options.workers != nullptr || options.capacity != 0;
+    set.traits.has_rests = lookup != nullptr || options.workers != nullptr || options.capacity != 0;
+    set.lanes = options.capacity != 0 ? 1 : rt.lanes.limit;
     tw_port_hide(&set, sizeof set);
     set.references.store(1, std::memory_order_relaxed);
-    if (const int error = open_records(rt, set.space); error != 0)
+    if (const int error = open_spaces(rt, set.spaces); error != 0)
         return error;
-    set.records = make_store(*set.space, stride_of(options, set.has_rests));
-    if (set.records == nullptr)
-        return -ENOMEM;
-    // With keys, one more record, so that a full set can replace one.
-    const bool has_spare = has_keys(set) && options.capacity != 0 && options.capacity < most_records;
-    const std::uint32_t capacity = options.capacity + (has_spare ? 1 : 0);
-    set.records->attach(set, capacity);
-    int error = has_keys(set) ? lookup->open(set, options) : 0;
-    if (error == 0)
-        error = allocate_all(set, capacity);
-    if (error != 0) {
-        if (has_keys(set))
-            lookup->close(set);
-        give_back_store(set);
+    record_set *first = nullptr;
+    if (const int error = make_in_lane(set, 0, first); error != 0)
         return error;
-    }
-    if (set.workers != nullptr)
-        workers::add_reference(*set.workers);
+    set.in_lanes[0].store(first, std::memory_order_relaxed);
+    if (set.traits.workers != nullptr)
+        workers::add_reference(*set.traits.workers);
     add_component(set, rt, set_hooks);
     return 0;
 }
 
-int free_set(record_set *set) {
+int free_set(timer_set *set) {
     if (set == nullptr)
         return 0;
     if (const int error = check_usable(set); error != 0)
@@ -439,8 +586,11 @@ int free_set(record_set *set) {
     runtime::end_of_call end;
     const runtime::inside_user_code frame(*set->rt, end);
     {
-        const record_guard lock(*set->space);
-        set->closing = true;
+        const record_guard lock(*first_of(*set).space);
+        change_at_once(*set, [](record_set &records) {
+            core::assume_locked();
+            records.closing = true;
+        });
     }
     if (const std::int64_t cancelled = cancel_all(*set, {}); cancelled < 0)
         return static_cast<int>(cancelled);

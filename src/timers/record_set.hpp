@@ -1,13 +1,14 @@
-// A set of records, the common part of tw_timers and tw_keyed.
+// Sets of records. A timer set is what the user makes, the common part of tw_timers and tw_keyed; it has a
+// record set in each lane where its timers were started.
 //
 //     timers.cpp, keyed.cpp   the public functions, and finding a record
 //     record_start.cpp        starting a record
 //     record_move             moving a record
 //     record_life.cpp         firing and ending a record
-//     record_set.cpp          making, walking, emptying and freeing the set
-//     record_store, cells     the memory of one set, and its numbering
+//     record_set.cpp          making, walking, emptying and freeing a timer set
+//     record_store, cells     the memory of one record set, and its numbering
 //     spare_memory, slab      the memory that sets leave to others, and the source of all memory
-//     record_space            shared by all sets of a runtime: the lock, memory for entries, the current fire
+//     record_space            shared by all sets of a lane: the lock, memory for entries, the current fire
 //
 // Invariants
 //   S1  A cell is reused only when nothing can reach its former record any more: the record is on no wheel,
@@ -28,8 +29,10 @@ namespace tickwheel::timers {
 
 // Finds the records of a set with keys.
 struct lookup_hooks {
+    std::size_t size;  // of the struct, derived from record_set, that has the lookup
+
     // Makes the lookup, before any other code can find the set. Returns 0 or a negative errno.
-    int (*open)(record_set &, const tw_set_options &);
+    int (*open)(record_set &);
 
     // Frees the lookup once the set has no records left; also after `open` has failed.
     void (*close)(record_set &);
@@ -59,29 +62,48 @@ struct key_copy {
 
 inline constexpr std::size_t storage_alignment = 16;
 
-struct record_set : runtime::component {
-    // Constant once the set is made.
-    record_space *space;
-    record_store *records;
+// Constant once the set is made, except as noted.
+struct set_traits {
     const lookup_hooks *lookup;  // null: by handle
     tw_workers *workers;
-    bool concurrent;
-    bool has_rests;  // in its cells, after each record
     std::size_t storage;
+    std::uint32_t capacity;
+    bool concurrent;
+    bool has_rests;      // in its cells, after each record
     std::uint8_t label;  // for records without their own
+};
 
+// The records of a timer set in one lane, guarded by the lane's record lock.
+struct record_set : set_traits {
+    // Constant.
+    timer_set *whole;
+    tw_runtime *rt;
+    record_space *space;
+    record_store *records;
+
+    // In all lanes the same; changes with all locks held.
     bool closing TW_GUARDED_BY(core::wheels_lock);  // no record can start any more
     // 7 bits. Records of earlier epochs do not fire: cancel_all is ending them.
     std::uint8_t epoch TW_GUARDED_BY(core::wheels_lock);
-    // Bit n: a cancel_all whose epoch is n modulo 64 is in progress.
-    std::uint64_t cancels_under_way TW_GUARDED_BY(core::wheels_lock);
+
     std::uint32_t count TW_GUARDED_BY(core::wheels_lock);
+};
+
+struct timer_set : runtime::component {
+    set_traits traits;
+    record_spaces *spaces;
+    unsigned lanes;                                           // how many it may use
+    std::atomic<record_set *> in_lanes[runtime::most_lanes];  // the first always exists
+
+    // Bit n: a cancel_all whose epoch is n modulo 64 is in progress. Guarded by the lock of the first lane.
+    std::uint64_t cancels_under_way TW_GUARDED_BY(core::wheels_lock);
 
     // The owner's, and those of fires on workers. The last one frees the set.
     std::atomic<std::uint32_t> references;
 };
 
 inline bool has_keys(const record_set &set) { return set.lookup != nullptr; }
+inline record_set &first_of(const timer_set &set) { return *set.in_lanes[0].load(std::memory_order_relaxed); }
 
 // --- making and freeing ------------------------------------------------------------------
 
@@ -90,7 +112,7 @@ int check_usable(const tw_runtime *rt, const tw_set_options &options);
 
 // Turns zeroed memory into a set, and a component of the runtime. Returns 0 or a negative errno; on error the
 // caller frees the memory.
-int open(record_set &set, tw_runtime &rt, const tw_set_options &options, const lookup_hooks *lookup);
+int open(timer_set &set, tw_runtime &rt, const tw_set_options &options, const lookup_hooks *lookup);
 
 // Makes a `Set`, which is tw_timers or tw_keyed, and stores it in *made. The last reference frees it (see
 // release_references).
@@ -118,20 +140,41 @@ int make_set(Set **made, tw_runtime *rt, const tw_set_options *given, const look
 int grow(record_set &set, bool to_limit = false) TW_YIELDS(core::wheels_lock);
 
 // Ends every record and frees the set, which may be null. -EBUSY from inside one of the set's callbacks.
-int free_set(record_set *set);
+int free_set(timer_set *set);
+
+// Frees the memory of a set that has no references.
+void free_memory(timer_set &set);
+
+// Makes the records of a set in a lane. Null if memory is lacking.
+[[gnu::cold]] record_set *open_in_lane(timer_set &set, unsigned lane);
+
+// The records of a set in a lane. Makes them when the lane is first used; null if memory is lacking.
+
+TW_INLINED inline record_set *records_in(timer_set &set, unsigned lane) {
+    record_set *const found = set.in_lanes[lane].load(std::memory_order_acquire);
+    return found != nullptr ? found : open_in_lane(set, lane);
+}
+
+// The records in the lane of this thread, or in another if memory is lacking.
+TW_INLINED inline record_set &records_here(timer_set &set) {
+    if (set.lanes == 1)
+        return first_of(set);
+    record_set *const found = records_in(set, runtime::current_lane(set.rt->lanes));
+    return found != nullptr ? *found : first_of(set);
+}
 
 // --- calls on a set ----------------------------------------------------------------------
 
 // check_usable returns 0 if a call may use `set`; check_arming, if the call may also start or move a record.
 inline int refuse_set() { return runtime::refuse(-EINVAL, "the set or table is null"); }
-inline int check_usable(const record_set *set) {
+inline int check_usable(const timer_set *set) {
     return set == nullptr ? refuse_set() : runtime::check_usable(set->rt);
 }
-inline int check_arming(const record_set *set) {
+inline int check_arming(const timer_set *set) {
     return set == nullptr ? refuse_set() : runtime::check_arming(set->rt);
 }
 
-std::size_t count_of(record_set *set);
+std::size_t count_of(timer_set *set);
 
 // The function that `walk` or `cancel_all` calls for each record; null: none.
 struct record_visitor {
@@ -139,16 +182,22 @@ struct record_visitor {
     void *arg = nullptr;
 };
 
-// The position of a walk over all armed records of a runtime: the set's number as a component, and the
-// record's number in the set's store.
+// The position of a walk over all armed records of a runtime: the set's number as a component, the lane, and
+// the record's number in the store there.
 struct walk_position {
     std::uint64_t set = 0;
+    unsigned lane = 0;
     std::uint32_t record = 0;
 
     // Bounds of this set's records and of the sets, which the walk reads when it arrives; 0: not read yet.
     // Without bounds, a visitor that starts timers or makes sets could keep the walk going forever.
     std::uint32_t end = 0;
     std::uint64_t last_set = 0;
+
+    void go_to_next_lane(unsigned lanes) {
+        *this = lane + 1 < lanes ? walk_position{set, lane + 1, 0, 0, last_set}
+                                 : walk_position{set + 1, 0, 0, 0, last_set};
+    }
 };
 
 // Describes a record for queries and visitors. In a set with keys the description points to `key`, where this
@@ -163,8 +212,8 @@ bool visit_next(tw_runtime &rt, walk_position &at, const record_visitor &visitor
 // Visits one record; returns what the visitor has returned.
 int visit_one(record_set &set, record &timer, const record_visitor &visitor, record_lock &lock)
     TW_YIELDS(core::wheels_lock);
-std::int64_t cancel_all(record_set *set, const record_visitor &visitor);
-int walk(record_set *set, const record_visitor &visitor);
+std::int64_t cancel_all(timer_set *set, const record_visitor &visitor);
+int walk(timer_set *set, const record_visitor &visitor);
 
 // Starts a record, which replaces the one that has its key. Returns 0 or a negative errno. `key` is null in a
 // set of handles. *handle, unless null, is written before the record can fire.

@@ -40,25 +40,37 @@ void record_lock::release_wall() {
 
 namespace {
 
-record_space &space_in(runtime::component &base) { return static_cast<record_space &>(base); }
+record_spaces &spaces_in(runtime::component &base) { return static_cast<record_spaces &>(base); }
+
+template <class Do> void for_each_space(record_spaces &spaces, Do what) {
+    for (std::atomic<record_space *> &each : spaces.of_lanes)
+        if (record_space *const space = each.load(std::memory_order_acquire); space != nullptr)
+            what(*space);
+}
 
 // The child has no other threads, so none waits, and a fire on another thread is over. A callback that has
 // forked finds the runtime marked when it returns.
 void begin_in_child(runtime::component &base) {
     core::assume_locked();  // no other thread is here
-    space_in(base).waiting = 0;
-    space_in(base).fired = nullptr;
+    for_each_space(spaces_in(base), [](record_space &space) {
+        core::assume_locked();
+        space.waiting = 0;
+        space.fired = nullptr;
+    });
 }
 
 void destroy(runtime::component &base) {
     remove_component(base);
-    core::assume_locked();  // no other thread knows the space
-    space_in(base).memory.free_all();
+    for_each_space(spaces_in(base), [](record_space &space) {
+        core::assume_locked();  // no other thread knows the space
+        space.memory.free_all();
+        std::free(&space);
+    });
     std::free(&base);
 }
 
 // No hooks for a lock, because the record lock is the wheels'.
-constexpr runtime::component_hooks space_hooks = {
+constexpr runtime::component_hooks spaces_hooks = {
     .begin_in_child = begin_in_child,
     .destroy = destroy,
 };
@@ -79,43 +91,62 @@ void *allocate(const tw_runtime &rt) {
 }
 
 // Takes the wall mutex, so that no other thread shifts the wheel while this one reads `set_back`.
-record_space *make(tw_runtime &rt, void *memory) TW_REQUIRES(rt.components_mutex) {
+record_space *make(tw_runtime &rt, unsigned lane, void *memory) {
     auto *const space = new (memory) record_space{};  // cppcheck-suppress legacyUninitvar
     char *logs = static_cast<char *>(memory) + size_of_space;
     const runtime::wall_hold hold(rt);
-    runtime::for_each_timeline(rt, [&](runtime::timeline &line) {
-        core::begin_records(&line.wheel, logs, space->chunks, line.set_back, line.can_be_set, fire_record,
-                            space);
-        logs += core::size_of_records();
-    });
-    space->wheels = core::lock_of(&rt.steady.wheel);
+    space->rt = &rt;
+    space->lane = lane;
+    space->steady = rt.lanes.wheels[lane].load(std::memory_order_acquire);
+    core::begin_records(space->steady, logs, space->chunks, 0, false, fire_record, space);
+    if (runtime::has_wall(rt))
+        core::begin_records(&rt.absolute->wheel, logs + core::size_of_records(), space->chunks,
+                            rt.absolute->set_back, true, fire_record, space);
+    space->wheels = core::lock_of(space->steady);
     space->is_plain = !runtime::has_wall(rt) && !space->wheels.is_observed;
-    add_component_locked(*space, rt, space_hooks);
-    rt.records.store(space, std::memory_order_release);
     return space;
-}
-
-// Null until the first set is made.
-record_space *space_of(const tw_runtime &rt, std::memory_order order) {
-    return static_cast<record_space *>(rt.records.load(order));
 }
 
 }  // namespace
 
-// Two threads may make the first set at the same time: the second one finds the space of the first.
-int open_records(tw_runtime &rt, record_space *&found) {
-    found = space_of(rt, std::memory_order_acquire);
-    if (found != nullptr)
+// Two threads may make the spaces at the same time: the second one finds those of the first.
+int open_spaces(tw_runtime &rt, record_spaces *&found) {
+    const auto find = [&rt] {
+        return static_cast<record_spaces *>(rt.records.load(std::memory_order_acquire));
+    };
+    if ((found = find()) != nullptr)
         return 0;
+    void *const memory = std::calloc(1, sizeof(record_spaces));
+    if (memory == nullptr)
+        return -ENOMEM;
+    const base::mutex_hold hold(&rt.components_mutex);
+    if ((found = find()) != nullptr) {
+        std::free(memory);
+        return 0;
+    }
+    found = new (memory) record_spaces{};  // cppcheck-suppress legacyUninitvar
+    add_component_locked(*found, rt, spaces_hooks);
+    rt.records.store(found, std::memory_order_release);
+    return 0;
+}
+
+int open_space(record_spaces &spaces, unsigned lane, record_space *&found) {
+    tw_runtime &rt = *spaces.rt;
+    std::atomic<record_space *> &at = spaces.of_lanes[lane];
+    if ((found = at.load(std::memory_order_acquire)) != nullptr)
+        return 0;
+    if (const int error = runtime::make_lane(rt, lane); error != 0)
+        return error;
     void *const memory = allocate(rt);
     if (memory == nullptr)
         return -ENOMEM;
     const base::mutex_hold hold(&rt.components_mutex);
-    found = space_of(rt, std::memory_order_relaxed);
-    if (found == nullptr)
-        found = make(rt, memory);
-    else
+    if ((found = at.load(std::memory_order_relaxed)) != nullptr) {
         std::free(memory);
+        return 0;
+    }
+    found = make(rt, lane, memory);
+    at.store(found, std::memory_order_release);
     return 0;
 }
 

@@ -1,12 +1,12 @@
-// The record space: everything that the sets of a runtime share. Records stand on the runtime's wheels, as
-// nodes do (core/records.hpp), and fire on the thread that drives the wheels; record_life.cpp says what a
-// fire does.
+// Record spaces: everything that the sets of a runtime share, one space for each lane. Records stand on the
+// lane's wheel, as nodes do (core/records.hpp), and fire on the thread that drives the runtime;
+// record_life.cpp says what a fire does.
 //
-// The record lock guards all records of the runtime's sets, their stores and tables. It is the lock that all
-// wheels of the runtime share, so while you hold it, never call a function of tw.h that takes a wheel's lock.
-// With a wall timeline, a thread takes `wall_mutex` before the record lock and follows the wall clock, so
-// that it can convert readings; a fire starts with the wheels' lock alone. The lock is released while a
-// user's function runs, with one exception: a driver's `wake`. runtime/state.hpp has the order of locks.
+// The record lock guards all records of the lane, their stores and tables. It is the lock of the lane's
+// wheel, so while you hold it, never call a function of tw.h that takes that lock. With a wall timeline, a
+// thread takes `wall_mutex` before the record lock and follows the wall clock, so that it can convert
+// readings; a fire starts with the wheels' lock alone. The lock is released while a user's function runs,
+// with one exception: a driver's `wake`. runtime/state.hpp has the order of locks.
 #pragma once
 
 #include <tickwheel/port.h>
@@ -18,15 +18,16 @@
 
 namespace tickwheel::timers {
 
-// A component, made before the first set and so destroyed after the last one.
-//
 // Invariants
 //   E1  The entries of all cells have chunks: chunk_count >= chunks_for(cells). So arming never lacks a
 //       chunk (P10).
 //   E2  `fired` is null, or a record of `fired_in` that has a use.
-struct record_space : runtime::component {
-    core::wheel_lock wheels;  // fixed
-    bool is_plain;            // fixed: no wall timeline, and no tool observes the lock
+struct record_space {
+    tw_runtime *rt;  // fixed, like the next four
+    unsigned lane;
+    tw *steady;  // the lane's wheel
+    core::wheel_lock wheels;
+    bool is_plain;  // no wall timeline, and no tool observes the lock
 
     bool has_wall_mutex TW_GUARDED_BY(core::wheels_lock);  // the holder of the lock has `wall_mutex`
     // The reading that the holder has followed; valid if has_wall_mutex.
@@ -44,6 +45,11 @@ struct record_space : runtime::component {
     record *fired TW_GUARDED_BY(core::wheels_lock);
     record_set *fired_in TW_GUARDED_BY(core::wheels_lock);
     std::int64_t fired_due TW_GUARDED_BY(core::wheels_lock);
+};
+
+// The spaces of a runtime, a component. It is made before the first set, and so destroyed after the last one.
+struct record_spaces : runtime::component {
+    std::atomic<record_space *> of_lanes[runtime::most_lanes];  // null until used
 };
 
 // Take and release the record lock. Not checked by clang, which does not know ports.
@@ -110,13 +116,16 @@ class fire_lock : public record_lock {
     explicit fire_lock(record_space &space) TW_REQUIRES(core::wheels_lock) : record_lock(space, how::lent) {}
 };
 
-// Finds the space of a runtime, or makes it. Returns 0 or -ENOMEM.
-int open_records(tw_runtime &rt, record_space *&found);
+// Find the spaces of a runtime, or the space of a lane, or make them, and the lane. They return 0 or -ENOMEM.
+int open_spaces(tw_runtime &rt, record_spaces *&found);
+int open_space(record_spaces &spaces, unsigned lane, record_space *&found);
 
 inline runtime::timeline &line_of(record_space &space, const record &of) {
     return of.is_on_wall ? *space.rt->absolute : space.rt->steady;
 }
-inline tw *wheel_of(record_space &space, const record &of) { return &line_of(space, of).wheel; }
+inline tw *wheel_of(record_space &space, const record &of) {
+    return of.is_on_wall ? &space.rt->absolute->wheel : space.steady;
+}
 
 // The most chunks that the entries of `cells` records need.
 std::size_t chunks_for(const record_space &space, std::size_t cells);

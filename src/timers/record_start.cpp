@@ -169,18 +169,21 @@ bool is_plain(const tw_when &when) {
 struct plain_delay {
     std::int64_t delay;
     runtime::tick due;  // on the steady timeline
+    std::uint64_t moment;
 };
 
 // Call this without the lock, so that less work is done under it.
 TW_INLINED inline plain_delay from_now(const record_set &set, std::int64_t delay) {
-    return {delay, set.rt->steady.tick_once_after_now(delay)};
+    const std::int64_t reading = set.rt->steady.clock.read();
+    return {delay, set.rt->steady.tick_once_after(reading, delay),
+            runtime::moment_at(set.rt->lanes, reading)};
 }
 
 TW_INLINED inline bool arm_plain(record_set &set, record &timer, const plain_delay &when)
     TW_REQUIRES(core::wheels_lock) {
     timer.delay = when.delay;
-    arm(*set.space, timer, when.due);
-    return set.rt->steady.note_armed(when.due);
+    arm(*set.space, timer, when.due, when.moment);
+    return runtime::note_armed(*set.rt, set.rt->steady, set.space->lane, when.due);
 }
 
 // Sets the grid of a periodic record, which starts at the deadline itself (P5).
@@ -205,11 +208,11 @@ bool arm_general(record_set &set, record &timer, const tw_when &when) TW_REQUIRE
     timer.is_on_wall = in.line.can_be_set;
     timer.delay = when.period_ns != 0 ? when.period_ns : when.absolute == 0 ? when.due_ns : -1;
     const runtime::tick due =
-        in.first == in.last ? in.first : core::choose_tick(&in.line.wheel, in.first, in.last);
+        in.first == in.last ? in.first : core::choose_tick(wheel_of(space, timer), in.first, in.last);
     if (when.period_ns != 0)
         set_period(timer, in, when.slack_ns == 0, when);
-    arm(space, timer, due - in.line.set_back);
-    return in.line.note_armed(due);
+    arm(space, timer, due - in.line.set_back, in.moment);
+    return runtime::note_armed(*set.rt, in.line, space.lane, due);
 }
 
 void make_live(const record_set &set, record &timer) TW_REQUIRES(core::wheels_lock) {

@@ -83,7 +83,8 @@ void record_store::plan(growth &next, bool to_limit, const spare_memory &spare) 
 
 void record_store::add_block(std::uint32_t number, record_set &owner) {
     block &added = block_at(number);
-    added.stride = stride_;
+    added.stride = static_cast<std::uint16_t>(stride_);
+    added.lane.store(lane_, std::memory_order_relaxed);
     added.first = allocated_;
     blocks_[block_count()] = number;
     added.owner.store(&owner, std::memory_order_relaxed);

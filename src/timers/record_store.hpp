@@ -52,7 +52,10 @@ class record_store {
     // Bytes from one cell to the next.
     std::uint32_t stride() const { return stride_; }
 
-    void shape(std::uint32_t stride) { stride_ = stride; }
+    void shape(std::uint32_t stride, unsigned lane) {
+        stride_ = stride;
+        lane_ = static_cast<std::uint16_t>(lane);
+    }
 
     // Makes this the store of a set with at most `capacity` records; 0: any number. Needs no lock if only the
     // caller knows the store.
@@ -138,6 +141,7 @@ class record_store {
     std::uint32_t allocated_;    // cells that have memory: a power of two, or whole blocks
     std::uint32_t limit_;
     std::uint32_t stride_;
+    std::uint16_t lane_;
     std::uint32_t most_reused_;  // the most generations that a cell has had in this set
     std::uint32_t *blocks_;      // the blocks of the cells
     std::uint32_t table_size_;

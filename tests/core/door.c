@@ -175,8 +175,8 @@ TEST(without_its_caller_a_wheel_makes_fires_itself) {
 FIXTURE(fresh, NULL);
 
 TEST(a_node_is_armed_through_the_door_as_by_tw_arm_at) {
-    assert_int_equal(tw_core_arm_at(&wheel, &one.node, 3), 0);
-    assert_int_equal(tw_core_arm_at(&wheel, &one.node, 5), 0);
+    assert_int_equal(tw_core_arm_at(&wheel, &one.node, 3, 0), 0);
+    assert_int_equal(tw_core_arm_at(&wheel, &one.node, 5, 0), 0);
     advance(4);
     assert_int_equal(one.fires, 0);
     advance(5);
@@ -186,13 +186,13 @@ TEST(a_node_is_armed_through_the_door_as_by_tw_arm_at) {
 TEST(p14_the_door_refuses_a_node_as_tw_arm_at_does) {
     static struct tw elsewhere;
     assert_int_equal(tw_init(&elsewhere, 0, 0), 0);
-    assert_int_equal(tw_core_arm_at(&wheel, NULL, 3), -EINVAL);
-    assert_int_equal(tw_core_arm_at(&wheel, &(struct tw_node){0}, 3), -EINVAL);
-    assert_int_equal(tw_core_arm_at(&wheel, &one.node, TW_NEVER), -ERANGE);
+    assert_int_equal(tw_core_arm_at(&wheel, NULL, 3, 0), -EINVAL);
+    assert_int_equal(tw_core_arm_at(&wheel, &(struct tw_node){0}, 3, 0), -EINVAL);
+    assert_int_equal(tw_core_arm_at(&wheel, &one.node, TW_NEVER, 0), -ERANGE);
     assert_int_equal(tw_arm_at(&elsewhere, &one.node, 3), 0);
-    assert_int_equal(tw_core_arm_at(&wheel, &one.node, 3), -EBUSY);
+    assert_int_equal(tw_core_arm_at(&wheel, &one.node, 3, 0), -EBUSY);
     assert_int_equal(tw_retire(&elsewhere, &one.node), 1);
-    assert_int_equal(tw_core_arm_at(&wheel, &one.node, 3), -EPERM);
+    assert_int_equal(tw_core_arm_at(&wheel, &one.node, 3, 0), -EPERM);
     assert_int_equal(tw_count(&wheel), 0);
 }
 
@@ -209,20 +209,20 @@ TEST(a_node_remembers_the_delay_that_it_was_armed_with) {
     for (unsigned i = 0; i < COUNT_OF(delays); ++i) {
         const unsigned before = one.fires;
         const tw_tick now = tw_now(&wheel);
-        assert_int_equal(tw_core_arm_with_delay(&wheel, &one.node, now + 3, 78), 0);
-        assert_int_equal(tw_core_arm_with_delay(&wheel, &one.node, now + 5, delays[i]), 0);
+        assert_int_equal(tw_core_arm_with_delay(&wheel, &one.node, now + 3, 78, 0), 0);
+        assert_int_equal(tw_core_arm_with_delay(&wheel, &one.node, now + 5, delays[i], 0), 0);
         assert_int_equal(tw_move(&wheel, &one.node, now + 6), 0);             /* begins no grid */
-        assert_int_equal(tw_core_again(&wheel, &one.node, due_in, &told), 0); /* due at now + 16 */
+        assert_int_equal(tw_core_again(&wheel, &one.node, due_in, &told, 0), 0); /* due at now + 16 */
         assert_int_equal(told, delays[i]);
         advance(now + 15);
         assert_int_equal(one.fires, before);
         advance(now + 16);
         assert_int_equal(one.fires, before + 1); /* once: its field `period` has the delay, and no period */
         assert_int_equal(tw_count(&wheel), 0);
-        assert_int_equal(tw_core_again(&wheel, &one.node, due_in, &told), 0); /* idle */
+        assert_int_equal(tw_core_again(&wheel, &one.node, due_in, &told, 0), 0); /* idle */
         assert_int_equal(tw_cancel(&wheel, &one.node), 1);
         assert_int_equal(tw_arm_at(&wheel, &one.node, now + 99), 0); /* forgets the delay */
-        assert_int_equal(tw_core_again(&wheel, &one.node, due_in, &told), -EINVAL);
+        assert_int_equal(tw_core_again(&wheel, &one.node, due_in, &told, 0), -EINVAL);
         assert_int_equal(tw_cancel(&wheel, &one.node), 1);
     }
 }
@@ -230,7 +230,7 @@ TEST(a_node_remembers_the_delay_that_it_was_armed_with) {
 TEST(a_periodic_node_is_moved_again) {
     tw_tick told = 0;
     assert_int_equal(tw_arm_every(&wheel, &one.node, 5, 20, TW_COALESCE, 0), 0);
-    assert_int_equal(tw_core_again(&wheel, &one.node, due_in, &told), 0);
+    assert_int_equal(tw_core_again(&wheel, &one.node, due_in, &told, 0), 0);
     assert_int_equal(told, 20);
     advance(14);
     assert_int_equal(one.fires, 0);
@@ -238,25 +238,25 @@ TEST(a_periodic_node_is_moved_again) {
     advance(35);
     assert_int_equal(one.fires, 2);
     assert_int_equal(tw_cancel(&wheel, &one.node), 1);
-    assert_int_equal(tw_core_again(&wheel, &one.node, due_in, &told), -ENOENT);
+    assert_int_equal(tw_core_again(&wheel, &one.node, due_in, &told, 0), -ENOENT);
 }
 
 TEST(p14_the_door_refuses_a_node_with_a_delay_as_tw_arm_at_does) {
     static struct tw elsewhere;
     tw_tick told;
     assert_int_equal(tw_init(&elsewhere, 0, 0), 0);
-    assert_int_equal(tw_core_arm_with_delay(&wheel, NULL, 3, 1), -EINVAL);
-    assert_int_equal(tw_core_arm_with_delay(&wheel, &(struct tw_node){0}, 3, 1), -EINVAL);
-    assert_int_equal(tw_core_arm_with_delay(&wheel, &one.node, TW_NEVER, 1), -ERANGE);
-    assert_int_equal(tw_core_again(&wheel, NULL, due_in, &told), -EINVAL);
-    assert_int_equal(tw_core_again(&wheel, &(struct tw_node){0}, due_in, &told), -EINVAL);
-    assert_int_equal(tw_core_again(&wheel, &one.node, due_in, &told), -EINVAL);
-    assert_int_equal(tw_core_arm_with_delay(&elsewhere, &one.node, 3, 1), 0);
-    assert_int_equal(tw_core_again(&wheel, &one.node, due_in, &told), -EBUSY);
-    assert_int_equal(tw_core_arm_with_delay(&wheel, &one.node, 3, 1), -EBUSY);
+    assert_int_equal(tw_core_arm_with_delay(&wheel, NULL, 3, 1, 0), -EINVAL);
+    assert_int_equal(tw_core_arm_with_delay(&wheel, &(struct tw_node){0}, 3, 1, 0), -EINVAL);
+    assert_int_equal(tw_core_arm_with_delay(&wheel, &one.node, TW_NEVER, 1, 0), -ERANGE);
+    assert_int_equal(tw_core_again(&wheel, NULL, due_in, &told, 0), -EINVAL);
+    assert_int_equal(tw_core_again(&wheel, &(struct tw_node){0}, due_in, &told, 0), -EINVAL);
+    assert_int_equal(tw_core_again(&wheel, &one.node, due_in, &told, 0), -EINVAL);
+    assert_int_equal(tw_core_arm_with_delay(&elsewhere, &one.node, 3, 1, 0), 0);
+    assert_int_equal(tw_core_again(&wheel, &one.node, due_in, &told, 0), -EBUSY);
+    assert_int_equal(tw_core_arm_with_delay(&wheel, &one.node, 3, 1, 0), -EBUSY);
     assert_int_equal(tw_retire(&elsewhere, &one.node), 1);
-    assert_int_equal(tw_core_arm_with_delay(&wheel, &one.node, 3, 1), -EPERM);
-    assert_int_equal(tw_core_again(&wheel, &one.node, due_in, &told), -EPERM);
+    assert_int_equal(tw_core_arm_with_delay(&wheel, &one.node, 3, 1, 0), -EPERM);
+    assert_int_equal(tw_core_again(&wheel, &one.node, due_in, &told, 0), -EPERM);
     assert_int_equal(tw_count(&wheel), 0);
 }
 

@@ -65,14 +65,14 @@ void assert_fires(const std::vector<tick> &expected) {
 }
 
 // With ten parts in a tick, the resolution is 0.1 tick.
-tw_core_grid every_25_parts(tw_missed policy, std::uint32_t times) { return {3, 5, 10, 25, policy, times}; }
+tw_core_grid every_25_parts(tw_missed policy, std::uint32_t times) { return {3, 5, 10, 25, policy, times, 0}; }
 
 void arm(const tw_core_grid &grid) { assert_int_equal(tw_core_arm_grid(&storage, &node, &grid), 0); }
 
 FIXTURE(fresh, nullptr);
 
 TEST(a_grid_rounds_each_deadline_up) {
-    arm({3, 5, 10, 33, TW_BURST, 0});
+    arm({3, 5, 10, 33, TW_BURST, 0, 0});
     advance(1000);
     assert_int_equal(fires.size(), 303);
     for (std::size_t i = 0; i < fires.size(); ++i) {
@@ -96,7 +96,7 @@ TEST(a_grid_that_leaves_missed_fires_out_goes_on_as_its_policy_says) {
     };
     for (const auto &one : series) {
         fresh(nullptr);
-        arm({3, 5, 10, one.period, one.policy, 0});
+        arm({3, 5, 10, one.period, one.policy, 0, 0});
         advance(one.now);
         for (std::size_t i = 1; i < one.fires.size(); ++i)
             advance(one.fires[i]);
@@ -132,7 +132,7 @@ TEST(a_limited_grid_counts_the_fires_that_are_left) {
 TEST(a_grid_that_is_moved_or_postponed_begins_again_at_a_whole_tick) {  // 4, 7.1, 10.2
     for (int (*const change)(tw *, tw_node *, tw_tick) : {tw_move, tw_postpone}) {
         fresh(nullptr);
-        arm({3, 5, 10, 31, TW_BURST, 0});
+        arm({3, 5, 10, 31, TW_BURST, 0, 0});
         assert_int_equal(change(&storage, &node, 4), 0);
         advance(12);
         assert_fires({4, 8, 11});
@@ -140,7 +140,7 @@ TEST(a_grid_that_is_moved_or_postponed_begins_again_at_a_whole_tick) {  // 4, 7.
 }
 
 TEST(p5_a_grid_that_is_postponed_to_its_own_tick_goes_on) {  // 2.5, 5.6, 8.7, 11.8
-    arm({3, 5, 10, 31, TW_BURST, 0});
+    arm({3, 5, 10, 31, TW_BURST, 0, 0});
     assert_int_equal(tw_postpone(&storage, &node, 3), 0);
     advance(12);
     assert_fires({3, 6, 9, 12});
@@ -149,7 +149,7 @@ TEST(p5_a_grid_that_is_postponed_to_its_own_tick_goes_on) {  // 2.5, 5.6, 8.7, 1
 TEST(a_grid_ends_where_time_does) {
     for (const tw_missed policy : {TW_BURST, TW_COALESCE, TW_DELAY}) {
         fresh(nullptr);
-        arm({last_tick - 3, 0, 10, 25, policy, 0});
+        arm({last_tick - 3, 0, 10, 25, policy, 0, 0});
         advance(last_tick - 3);
         advance(last_tick);
         assert_fires({last_tick - 3, last_tick});

@@ -87,10 +87,10 @@ TEST(records_of_the_library_are_armed_moved_and_disarmed) {
     timing a = {}, b = {}, c = {};
     for (const unsigned i : {0u, 1u}) {
         test.locked(i, [&](tw *w) {
-            arm_record(w, a, 53);
-            arm_record(w, b, 53);
-            arm_record(w, c, 53);
-            move_record(w, b, 54);
+            arm_record(w, a, 53, 0);
+            arm_record(w, b, 53, 0);
+            arm_record(w, c, 53, 0);
+            move_record(w, b, 54, 0);
             disarm_record(w, c);
             assert_int_equal(choose_tick(w, 101, 108), 103);
             assert_int_equal(choose_tick(w, 90, 99), 99);
@@ -119,9 +119,9 @@ TEST(records_of_the_library_fire_in_one_order_with_its_nodes) {
     assert_int_equal(tw_node_init(
                          &node, [](tw_node *, void *) { assert_int_equal(fired->fires, 1); }, nullptr),
                      0);
-    test.locked(0, [&](tw *w) { arm_record(w, before, 4950); });
+    test.locked(0, [&](tw *w) { arm_record(w, before, 4950, 0); });
     assert_int_equal(tw_arm_at(test.of(0), &node, 5000), 0);
-    test.locked(0, [&](tw *w) { arm_record(w, after, 4950); });
+    test.locked(0, [&](tw *w) { arm_record(w, after, 4950, 0); });
     assert_int_equal(tw_advance(test.of(0), 5000, TW_UNBOUNDED), 0);
     assert_int_equal(test.fired[0].fires, 2);
     assert_ptr_equal(test.fired[0].last, &after);
@@ -130,12 +130,12 @@ TEST(records_of_the_library_fire_in_one_order_with_its_nodes) {
 TEST(records_of_the_library_are_told_of_an_interruption_that_was_forgotten) {
     wheels test;
     timing record = {};
-    test.locked(0, [&](tw *w) { arm_record(w, record, 51); });
+    test.locked(0, [&](tw *w) { arm_record(w, record, 51, 0); });
     tw_core_interrupt(test.of(0));
     tw_core_forget_interruption(test.of(0));
     tw_core_forget_interruption(test.of(0));
     assert_int_equal(tw_advance(test.of(0), 101, TW_UNBOUNDED), 0);
-    test.locked(0, [&](tw *w) { arm_record(w, record, 51); });
+    test.locked(0, [&](tw *w) { arm_record(w, record, 51, 0); });
     tw_core_interrupt(test.of(0));
     assert_int_equal(tw_advance(test.of(0), 101, TW_UNBOUNDED), 1);
     assert_int_equal(test.fired[0].fires, 1);
@@ -154,7 +154,7 @@ TEST(records_of_the_library_are_told_of_a_fire_that_was_abandoned) {
     timing record = {};
     static std::jmp_buf left;
     test.fired[0].leaves = &left;
-    test.locked(0, [&](tw *w) { arm_record(w, record, 51); });
+    test.locked(0, [&](tw *w) { arm_record(w, record, 51, 0); });
     if (setjmp(left) == 0)
         (void)tw_advance(test.of(0), 101, TW_UNBOUNDED);
     assert_true(tw_core_is_in_callback(test.of(0)) != 0);

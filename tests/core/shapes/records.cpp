@@ -57,7 +57,7 @@ void arm_again(const test_records &on, test_record &record, tick present) {
     if (!set_to_next(next, present, &record.overruns) || next.expiry > last_tick - on.offset)
         return;
     record.fires_left = next.fires_left;
-    arm_record(on.w, timing_of(&record), next.expiry);
+    arm_record(on.w, timing_of(&record), next.expiry, 0);
 }
 
 // The record_caller. RELEASES AND REACQUIRES: wheel lock
@@ -119,12 +119,12 @@ void test_records_shift(test_records *on, tw_tick by) {
 
 void test_record_arm(test_records *on, test_record *record, tw_tick at) {
     const holding held(on);
-    arm_record(on->w, timing_of(record), at - on->offset);
+    arm_record(on->w, timing_of(record), at - on->offset, 0);
 }
 
 void test_record_move(test_records *on, test_record *record, tw_tick at) {
     const holding held(on);
-    move_record(on->w, timing_of(record), at - on->offset);
+    move_record(on->w, timing_of(record), at - on->offset, 0);
 }
 
 void test_record_disarm(test_records *on, test_record *record) {

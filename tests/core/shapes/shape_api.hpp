@@ -67,8 +67,8 @@
        void *arg), \
       (w, zeroed, memory, offset, is_second, caller, arg)) \
     F(wheel_lock, lock_of, lock_of, (tw *w), (w)) \
-    F(void, arm_record, arm, (tw *w, timing &record, tick due), (w, record, due)) \
-    F(void, move_record, move, (tw *w, timing &record, tick due), (w, record, due)) \
+    F(void, arm_record, arm, (tw *w, timing &record, tick due, std::uint64_t moment), (w, record, due, moment)) \
+    F(void, move_record, move, (tw *w, timing &record, tick due, std::uint64_t moment), (w, record, due, moment)) \
     F(void, disarm_record, disarm, (tw *w, timing &record), (w, record)) \
     F(tick, choose_tick, choose_tick, (tw *w, tick first, tick last), (w, first, last)) \
     F(void, count_cancelled, count_cancelled, (tw *w, unsigned label, std::uint64_t fires), \

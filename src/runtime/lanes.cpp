@@ -1,0 +1,199 @@
+// See lanes.hpp.
+#include "lanes.hpp"
+
+#include <sched.h>
+
+#include <cstdlib>
+#include <cstring>
+
+#include "base/numbers.hpp"
+#include "state.hpp"
+#include "turn.hpp"
+
+#ifdef __GLIBC__
+#include <features.h>
+#if __GLIBC_PREREQ(2, 35)
+#include <sys/rseq.h>
+#define TW_HAS_RSEQ
+#endif
+#endif
+
+namespace tickwheel::runtime {
+
+constinit unsigned usual_lanes = 0;
+constinit bool lanes_take_turns = false;
+
+namespace {
+
+std::uint64_t read_moment(const tw_core_lanes *lanes) {
+    return moment_now(*static_cast<const lane_table *>(lanes));
+}
+
+// Numbers the processors that the process may use from 0, and returns how many there are. Processors that
+// come later share the lanes of these.
+unsigned number_processors(lane_table &lanes) {
+    cpu_set_t usable;
+    if (sched_getaffinity(0, sizeof usable, &usable) != 0)
+        return 1;
+    unsigned count = 0;
+    for (unsigned cpu = 0; cpu != sizeof lanes.of_processor; ++cpu)
+        if (CPU_ISSET(cpu, &usable))
+            lanes.of_processor[cpu] = static_cast<std::uint8_t>(count++);
+    return base::larger(count, 1U);
+}
+
+// -1 if the system cannot tell.
+int current_processor() {
+#ifdef TW_HAS_RSEQ
+    if (__rseq_size != 0) [[likely]] {
+        const auto *const area = reinterpret_cast<const struct rseq *>(
+            static_cast<const char *>(__builtin_thread_pointer()) + __rseq_offset);
+        return static_cast<int>(__atomic_load_n(&area->cpu_id, __ATOMIC_RELAXED));
+    }
+#endif
+    return sched_getcpu();
+}
+
+}  // namespace
+
+void open_lanes(lane_table &lanes, timeline &steady, unsigned asked) {
+    const unsigned processors = number_processors(lanes);
+    const unsigned usual = usual_lanes != 0 ? usual_lanes : processors;
+    lanes.steady = &steady;
+    lanes.wheels[0].store(&steady.wheel, std::memory_order_relaxed);
+    lanes.limit = base::smaller(asked != 0 ? asked : usual, most_lanes);
+    for (std::uint8_t &of : lanes.of_processor)
+        of = static_cast<std::uint8_t>(of % lanes.limit);
+    lanes.moment = read_moment;
+    lanes.cursor = tw_now(&steady.wheel);
+    if (lanes.limit != 1)
+        tw_core_join_lanes(&steady.wheel, &lanes);
+}
+
+void free_lanes(lane_table &lanes) {
+    for_each_lane(lanes, ~std::uint64_t{1}, [](tw &wheel, unsigned) {
+        TW_CHECKS(wheel_ends(&wheel));
+        std::free(&wheel);
+    });
+}
+
+// The components' mutex keeps forks out, and another thread that makes the same lane.
+int make_lane(tw_runtime &rt, unsigned number) {
+    lane_table &lanes = rt.lanes;
+    if (lanes.wheels[number].load(std::memory_order_relaxed) != nullptr)
+        return 0;
+    auto *const wheel = static_cast<tw *>(std::calloc(1, sizeof(tw)));
+    if (wheel == nullptr)
+        return -ENOMEM;
+    tw_port_hide(wheel, sizeof *wheel);
+    const base::mutex_hold hold(&rt.components_mutex);
+    if (lanes.wheels[number].load(std::memory_order_relaxed) != nullptr) {
+        std::free(wheel);
+        return 0;
+    }
+    tw_init(wheel, __atomic_load_n(&lanes.cursor, __ATOMIC_RELAXED), 0);
+    TW_CHECKS(wheel_lasts(wheel));
+    tw_core_join_lanes(wheel, &lanes);
+    measure_fires(rt, *wheel);
+    lanes.wheels[number].store(wheel, std::memory_order_relaxed);
+    lanes.made.fetch_or(std::uint64_t{1} << number, std::memory_order_release);
+    return 0;
+}
+
+unsigned find_current_lane(const lane_table &lanes) {
+    if (lanes_take_turns) [[unlikely]]
+        return static_cast<unsigned>(lanes.count.fetch_add(1, std::memory_order_relaxed) % lanes.limit);
+    const auto cpu = static_cast<unsigned>(current_processor());
+    return cpu < sizeof lanes.of_processor ? lanes.of_processor[cpu] : cpu % lanes.limit;
+}
+
+// --- firing --------------------------------------------------------------------------------
+
+namespace {
+
+bool is_before(const tw_core_place &a, const tw_core_place &b) {
+    return a.tick != b.tick ? a.tick < b.tick : a.order < b.order;
+}
+
+// One advance of all lanes.
+class lanes_advance {
+  public:
+    lanes_advance(lane_table &lanes, tick present, std::uint32_t budget)
+        : lanes_(lanes), present_(present), budget_(budget) {
+        for (tw_core_place &each : places_)
+            each = none;
+    }
+
+    // Goes back to the first step if timers come in for this advance during the second.
+    int run() {
+        lanes_.touched.store(0, std::memory_order_relaxed);
+        for_each_lane(lanes_, [&](tw &, unsigned number) { places_[number] = unknown; });
+        do
+            if (!fire_all() || !end_all())
+                return 1;
+        while (is_any_touched());
+        __atomic_store_n(&lanes_.cursor, present_, __ATOMIC_RELAXED);
+        return 0;
+    }
+
+  private:
+    static constexpr tw_core_place none = {never, 0}, unknown = {0, 0}, whole = {never, UINT64_MAX};
+
+    bool is_any_touched() const { return __atomic_load_n(&lanes_.is_any_touched, __ATOMIC_RELAXED); }
+
+    bool advance(tw &wheel, unsigned number, const tw_core_place &last) {
+        return tw_core_advance_part(&wheel, present_, &last, &lanes_.is_any_touched, &budget_,
+                                    &places_[number]) == 0;
+    }
+
+    // Looks again at the lanes where timers were armed meanwhile.
+    void note_touched() {
+        if (!is_any_touched())
+            return;
+        __atomic_store_n(&lanes_.is_any_touched, false, __ATOMIC_RELAXED);
+        for_each_lane(lanes_, lanes_.touched.exchange(0, std::memory_order_acquire),
+                      [&](tw &, unsigned number) { places_[number] = unknown; });
+    }
+
+    // Fires up to the present. Returns false if the budget is used up, or the runtime is interrupted.
+    bool fire_all() {
+        for (;;) {
+            note_touched();
+            unsigned first = 0;
+            tw_core_place second = none;
+            for_each_lane(lanes_, [&](tw &, unsigned number) {
+                if (number != 0 && is_before(places_[number], places_[first])) {
+                    second = places_[first];
+                    first = number;
+                } else if (number != first && is_before(places_[number], second)) {
+                    second = places_[number];
+                }
+            });
+            if (places_[first].tick == never)
+                return true;
+            if (!advance(*lanes_.wheels[first].load(std::memory_order_relaxed), first, second))
+                return false;
+        }
+    }
+
+    // Lets each lane know that it has come to the present.
+    bool end_all() {
+        bool is_done = true;
+        for_each_lane(
+            lanes_, [&](tw &wheel, unsigned number) { is_done = is_done && advance(wheel, number, whole); });
+        return is_done;
+    }
+
+    lane_table &lanes_;
+    const tick present_;
+    std::uint32_t budget_;
+    tw_core_place places_[most_lanes];
+};
+
+}  // namespace
+
+int advance_lanes(lane_table &lanes, tick present, std::uint32_t budget) {
+    return lanes_advance(lanes, present, budget).run();
+}
+
+}  // namespace tickwheel::runtime

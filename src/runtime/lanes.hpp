@@ -1,0 +1,91 @@
+// Lanes: the wheels of the steady timeline, so that threads on different processors do not wait for each
+// other. A timer stays in the lane where it was started, normally that of the processor that its thread ran
+// on. Each lane has its own lock.
+//
+// Lane 0 is the timeline's own wheel, and always exists; nodes are there. The others are made when first
+// used, and freed with the runtime. A runtime with a wall timeline has only lane 0.
+//
+// One order (P3). Each timer has a place in the order of arming, which counts from a reading of the steady
+// clock: what a thread arms after another thread's timer has the later place, whatever their lanes, if the
+// clock advances between two such readings. On virtual time a counter takes the place of the clock. On a tick
+// the firing thread goes to the lane with the first place, and fires there up to the first place of the
+// others (advance_lanes).
+//
+// Any thread, except as noted.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "core/door.h"
+#include "timeline.hpp"
+
+struct tw_runtime;
+
+namespace tickwheel::runtime {
+
+inline constexpr unsigned most_lanes = 64;
+
+// Tests change these: the number of lanes of a runtime whose options leave it open (0: one for each processor
+// in use), and whether one thread's timers go to the lanes in turn.
+extern unsigned usual_lanes;
+extern bool lanes_take_turns;
+
+struct lane_table : tw_core_lanes {
+    char cursor_line[64];                    // the firing thread often writes the cursor
+    unsigned limit = 1;                      // fixed: the number of lanes that may be made
+    std::uint8_t of_processor[256];          // fixed
+    std::atomic<std::uint64_t> made{1};      // bit n: lane n exists
+    std::atomic<tw *> wheels[most_lanes]{};  // null until made
+    const timeline *steady = nullptr;        // fixed
+
+    // Counts arms on virtual time, and turns if lanes_take_turns.
+    mutable std::atomic<std::uint64_t> count{0};
+
+    // The lanes where timers were armed, during a turn, for a tick that the turn fires. The second one says
+    // that there are some.
+    char touched_line[64];
+    std::atomic<std::uint64_t> touched{0};
+    bool is_any_touched = false;  // atomic
+};
+
+// Sets up lane 0. `asked`: the most lanes; 0: the usual number.
+void open_lanes(lane_table &lanes, timeline &steady, unsigned asked);
+void free_lanes(lane_table &lanes);
+
+// Makes a lane that does not exist yet. Returns 0 or -ENOMEM.
+int make_lane(tw_runtime &rt, unsigned number);
+
+// The lane for a timer that this thread starts.
+unsigned find_current_lane(const lane_table &lanes);
+inline unsigned current_lane(const lane_table &lanes) {
+    return lanes.limit == 1 ? 0 : find_current_lane(lanes);
+}
+
+// The moment of a call that has just read the steady clock; see tw_core_join_lanes.
+inline std::uint64_t moment_at(const lane_table &lanes, std::int64_t reading) {
+    if (lanes.limit == 1)
+        return 0;
+    if (lanes.steady->clock.is_virtual()) [[unlikely]]
+        return lanes.count.fetch_add(1, std::memory_order_relaxed) << 16;
+    return static_cast<std::uint64_t>(reading);
+}
+inline std::uint64_t moment_now(const lane_table &lanes) {
+    return lanes.limit == 1 ? 0 : moment_at(lanes, lanes.steady->clock.read());
+}
+
+// Calls what(wheel, number) for each lane of this set that exists.
+template <class Do> void for_each_lane(const lane_table &lanes, std::uint64_t set, Do what) {
+    for (set &= lanes.made.load(std::memory_order_acquire); set != 0; set &= set - 1) {
+        const auto number = static_cast<unsigned>(__builtin_ctzll(set));
+        what(*lanes.wheels[number].load(std::memory_order_relaxed), number);
+    }
+}
+template <class Do> void for_each_lane(const lane_table &lanes, Do what) {
+    for_each_lane(lanes, ~std::uint64_t{0}, what);
+}
+
+// The firing thread: fires what is due in all lanes, as tw_advance does on one wheel. Returns 0 or 1.
+int advance_lanes(lane_table &lanes, tick present, std::uint32_t budget);
+
+}  // namespace tickwheel::runtime

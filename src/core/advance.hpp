@@ -97,21 +97,25 @@ struct part_end {
     tw_core_place next;
     bool is_reached;
 
+    // Call this after a fire, before look() moves the cursor to where another lane may have timers by now.
+    template <class Wheel> bool comes_after_fire(const Wheel &wheel) {
+        next = wheel.place_of_cursor();
+        return is_reached = __atomic_load_n(touched, __ATOMIC_RELAXED);
+    }
+
     // True if the timer that look() has found does not belong to this part.
-    template <class Wheel> bool comes(Wheel &wheel, next_step found, bool has_fired) {
-        if (has_fired && __atomic_load_n(touched, __ATOMIC_RELAXED)) {
-            next = wheel.place_of_cursor();
-            is_reached = true;
-        } else if (found != next_step::move) {
-            next = wheel.place_of_next(found == next_step::fire_record);
-            is_reached = next.tick > place.tick || (next.tick == place.tick && next.order > place.order);
-        }
+    template <class Wheel> bool comes_before(Wheel &wheel, next_step found) {
+        if (found == next_step::move)
+            return false;
+        next = wheel.place_of_next(found == next_step::fire_record);
+        is_reached = next.tick > place.tick || (next.tick == place.tick && next.order > place.order);
         return is_reached;
     }
 };
 #else
 struct part_end {
-    template <class Wheel> static bool comes(Wheel &, next_step, bool) { return false; }
+    template <class Wheel> static bool comes_after_fire(const Wheel &) { return false; }
+    template <class Wheel> static bool comes_before(Wheel &, next_step) { return false; }
 };
 #endif
 
@@ -122,9 +126,11 @@ template <class Wheel>
 TW_INLINE_IF_SMALL inline bool catch_up(Wheel &wheel, work_budget &budget, part_end *end = nullptr)
     TW_YIELDS(wheels_lock) {
     bool has_fired = false;
-    next_step next = next_step::none;
-    while ((next = wheel.look()) != next_step::none) {
-        if (end != nullptr && end->comes(wheel, next, has_fired))
+    for (;;) {
+        if (end != nullptr && has_fired && end->comes_after_fire(wheel))
+            break;
+        const next_step next = wheel.look();
+        if (next == next_step::none || (end != nullptr && end->comes_before(wheel, next)))
             break;
         if (has_fired && next == next_step::move)
             announce_pause(wheel);
@@ -225,7 +231,7 @@ int advance_part(Wheel &wheel, tick now, const tw_core_place &last, const bool &
     budget = left.left;
     wheel.limit = now;
     wheel.advancing = false;
-    return is_done ? 0 : 1;
+    return is_done && !take_interruption(wheel) ? 0 : 1;  // an interruption is for the other lanes, too
 }
 #endif
 

@@ -168,7 +168,7 @@ template <class Shape> class slot_engine : public lowering<Shape> {
     // only when these are finished. An empty wheel skips all slots on the way, but not while a callback runs,
     // because a timer that the callback arms for its own tick must fire before a timer for a later tick.
     TW_ONE_COPY next_step look() {
-        if (count == 0 && !slots.records.are_busy() && !this->is_in_callback()) {
+        if (count == 0 && !slots.records.are_busy() && !this->is_in_callback() && this->may_skip_all()) {
             this->move_cursor(this->end_of_advance());
             origin = cursor;
             open_level = 0;

@@ -131,6 +131,15 @@ struct wheel_state : wheel_sharing {
 #endif
     }
 
+    // False for a lane that is not advancing: other lanes may not have come so far.
+    bool may_skip_all() const {
+#if TW_RUNTIME
+        return lanes == nullptr || advancing;
+#else
+        return true;
+#endif
+    }
+
     bool is_in_callback() const {
 #if TW_RUNTIME
         return running != nullptr || fires_record;

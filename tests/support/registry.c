@@ -1,4 +1,5 @@
 /* The tests of a program, which register themselves before main begins (test.h). */
+#include "support/lanes.h"
 #include "support/test.h"
 
 #include <fnmatch.h>
@@ -55,6 +56,7 @@ static size_t choose(const char *pattern, struct CMUnitTest *chosen) {
 }
 
 int run_registered_tests(const char *group, const char *pattern) {
+    choose_lanes();
     const size_t count = choose(pattern, NULL);
     if (count == 0) {
         print_error("%s has no test \"%s\"\n", group, pattern != NULL ? pattern : "*");

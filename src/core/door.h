@@ -100,10 +100,14 @@ struct tw_core_lanes {
  * lanes. */
 void tw_core_join_lanes(struct tw *w, struct tw_core_lanes *lanes);
 
+/* tw_next, and stores the result in *published, which is atomic, with the wheel locked. */
+tw_tick tw_core_publish_next(struct tw *w, tw_tick *published);
+
 /* Advances a lane to `now` or, if that is earlier, up to the place `last`: fires the timers that are due and
  * come no later than that, within *budget, which shrinks by what is spent. Stops early, after a fire, once
  * *touched, which is atomic, is true. Stores the place of the first timer left in *next, or an earlier one
- * with order 0; its tick is TW_NEVER if no timer is due by `now`. Returns 0, or 1 if the budget is used up or the wheel was interrupted.
+ * with order 0; its tick is TW_NEVER if no timer is due by `now`. Returns 0, or 1 if the budget is used up or
+ * the wheel was interrupted.
  *
  * To fire what is due in all lanes, call it for the lane with the first place, up to the first place of the
  * others, until no lane has a place; then for each lane, up to {now, UINT64_MAX}. */

@@ -143,6 +143,15 @@ template <class Wheel> struct door_api {
 
     static void join_lanes(tw *w, tw_core_lanes *lanes) { state_in(w).lanes = lanes; }
 
+    static tick publish_next(tw *w, tick *published) {
+        Wheel &wheel = wheel_in<Wheel>(w);
+        lock(wheel);
+        const tick next = wheel.next();
+        __atomic_store_n(published, next, __ATOMIC_SEQ_CST);
+        unlock(wheel);
+        return next;
+    }
+
     static int advance_part(tw *w, tick now, const tw_core_place &last, const bool &touched,
                             std::uint32_t &budget, tw_core_place &next) {
         Wheel &wheel = wheel_in<Wheel>(w);

@@ -29,17 +29,14 @@ std::uint64_t read_moment(const tw_core_lanes *lanes) {
     return moment_now(*static_cast<const lane_table *>(lanes));
 }
 
-// Numbers the processors that the process may use from 0, and returns how many there are. Processors that
-// come later share the lanes of these.
-unsigned number_processors(lane_table &lanes) {
+// Calls what(processor) for each processor that the process may use, of the first 256.
+template <class Do> void for_each_processor(Do what) {
     cpu_set_t usable;
     if (sched_getaffinity(0, sizeof usable, &usable) != 0)
-        return 1;
-    unsigned count = 0;
-    for (unsigned cpu = 0; cpu != sizeof lanes.of_processor; ++cpu)
+        return;
+    for (unsigned cpu = 0; cpu != sizeof lane_table::of_processor; ++cpu)
         if (CPU_ISSET(cpu, &usable))
-            lanes.of_processor[cpu] = static_cast<std::uint8_t>(count++);
-    return base::larger(count, 1U);
+            what(cpu);
 }
 
 // -1 if the system cannot tell.
@@ -56,18 +53,28 @@ int current_processor() {
 
 }  // namespace
 
-void open_lanes(lane_table &lanes, timeline &steady, unsigned asked) {
-    const unsigned processors = number_processors(lanes);
-    const unsigned usual = usual_lanes != 0 ? usual_lanes : processors;
-    lanes.steady = &steady;
-    lanes.wheels[0].store(&steady.wheel, std::memory_order_relaxed);
-    lanes.limit = base::smaller(asked != 0 ? asked : usual, most_lanes);
-    for (std::uint8_t &of : lanes.of_processor)
-        of = static_cast<std::uint8_t>(of % lanes.limit);
+unsigned find_usual_lanes() {
+    unsigned count = usual_lanes;
+    if (count == 0)
+        for_each_processor([&count](unsigned) { ++count; });
+    return base::smaller(base::larger(count, 1U), most_lanes);
+}
+
+// Processors that the process may use later share the lanes of the others.
+void open_lanes(lane_table &lanes, tw &wheel, const clock_source &clock, unsigned limit) {
+    lanes.clock = &clock;
+    lanes.limit = limit;
+    lanes.made.store(1, std::memory_order_relaxed);
+    lanes.wheels[0].store(&wheel, std::memory_order_relaxed);
+    for (auto &each : lanes.attention)
+        each.next = never;
+    unsigned rank = 0;
+    for_each_processor(
+        [&](unsigned cpu) { lanes.of_processor[cpu] = static_cast<std::uint8_t>(rank++ % limit); });
     lanes.moment = read_moment;
-    lanes.cursor = tw_now(&steady.wheel);
-    if (lanes.limit != 1)
-        tw_core_join_lanes(&steady.wheel, &lanes);
+    lanes.cursor = tw_now(&wheel);
+    if (limit != 1)
+        tw_core_join_lanes(&wheel, &lanes);
 }
 
 void free_lanes(lane_table &lanes) {
@@ -79,7 +86,7 @@ void free_lanes(lane_table &lanes) {
 
 // The components' mutex keeps forks out, and another thread that makes the same lane.
 int make_lane(tw_runtime &rt, unsigned number) {
-    lane_table &lanes = rt.lanes;
+    lane_table &lanes = rt.steady.lanes;
     if (lanes.wheels[number].load(std::memory_order_relaxed) != nullptr)
         return 0;
     auto *const wheel = static_cast<tw *>(std::calloc(1, sizeof(tw)));
@@ -126,8 +133,10 @@ class lanes_advance {
 
     // Goes back to the first step if timers come in for this advance during the second.
     int run() {
-        lanes_.touched.store(0, std::memory_order_relaxed);
-        for_each_lane(lanes_, [&](tw &, unsigned number) { places_[number] = unknown; });
+        for_each_lane(lanes_, [&](tw &, unsigned number) {
+            if (next_of(lanes_, number) <= present_)
+                visit(number);
+        });
         do
             if (!fire_all() || !end_all())
                 return 1;
@@ -152,7 +161,12 @@ class lanes_advance {
             return;
         __atomic_store_n(&lanes_.is_any_touched, false, __ATOMIC_RELAXED);
         for_each_lane(lanes_, lanes_.touched.exchange(0, std::memory_order_acquire),
-                      [&](tw &, unsigned number) { places_[number] = unknown; });
+                      [&](tw &, unsigned number) { visit(number); });
+    }
+
+    void visit(unsigned number) {
+        places_[number] = unknown;
+        visited_ |= std::uint64_t{1} << number;
     }
 
     // Fires up to the present. Returns false if the budget is used up, or the runtime is interrupted.
@@ -161,7 +175,7 @@ class lanes_advance {
             note_touched();
             unsigned first = 0;
             tw_core_place second = none;
-            for_each_lane(lanes_, [&](tw &, unsigned number) {
+            for_each_lane(lanes_, visited_, [&](tw &, unsigned number) {
                 if (number != 0 && is_before(places_[number], places_[first])) {
                     second = places_[first];
                     first = number;
@@ -176,24 +190,33 @@ class lanes_advance {
         }
     }
 
-    // Lets each lane know that it has come to the present.
+    // Lets each visited lane know that it has come to the present.
     bool end_all() {
         bool is_done = true;
-        for_each_lane(
-            lanes_, [&](tw &wheel, unsigned number) { is_done = is_done && advance(wheel, number, whole); });
+        for_each_lane(lanes_, visited_, [&](tw &wheel, unsigned number) {
+            is_done = is_done && advance(wheel, number, whole);
+            if (is_done)
+                tw_core_publish_next(&wheel, &lanes_.attention[number].next);
+        });
         return is_done;
     }
 
     lane_table &lanes_;
     const tick present_;
     std::uint32_t budget_;
+    std::uint64_t visited_ = 0;  // the lanes that take part
     tw_core_place places_[most_lanes];
 };
 
 }  // namespace
 
 int advance_lanes(lane_table &lanes, tick present, std::uint32_t budget) {
-    return lanes_advance(lanes, present, budget).run();
+    if (lanes.limit != 1)
+        return lanes_advance(lanes, present, budget).run();
+    tw &wheel = *lanes.wheels[0].load(std::memory_order_relaxed);
+    const int left = tw_advance(&wheel, present, budget);
+    tw_core_publish_next(&wheel, &lanes.attention[0].next);
+    return left;
 }
 
 }  // namespace tickwheel::runtime

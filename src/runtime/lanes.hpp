@@ -1,6 +1,6 @@
-// Lanes: the wheels of the steady timeline, so that threads on different processors do not wait for each
-// other. A timer stays in the lane where it was started, normally that of the processor that its thread ran
-// on. Each lane has its own lock.
+// Lanes: the wheels of a timeline, so that threads on different processors do not wait for each other. A
+// timer stays in the lane where it was started, normally that of the processor that its thread ran on. Each
+// lane has its own lock.
 //
 // Lane 0 is the timeline's own wheel, and always exists; nodes are there. The others are made when first
 // used, and freed with the runtime. A runtime with a wall timeline has only lane 0.
@@ -17,8 +17,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "clock.hpp"
 #include "core/door.h"
-#include "timeline.hpp"
 
 struct tw_runtime;
 
@@ -31,29 +31,34 @@ inline constexpr unsigned most_lanes = 64;
 extern unsigned usual_lanes;
 extern bool lanes_take_turns;
 
+// Different threads write the parts between the gaps.
 struct lane_table : tw_core_lanes {
-    char cursor_line[64];                    // the firing thread often writes the cursor
-    unsigned limit = 1;                      // fixed: the number of lanes that may be made
-    std::uint8_t of_processor[256];          // fixed
-    std::atomic<std::uint64_t> made{1};      // bit n: lane n exists
-    std::atomic<tw *> wheels[most_lanes]{};  // null until made
-    const timeline *steady = nullptr;        // fixed
-
-    // Counts arms on virtual time, and turns if lanes_take_turns.
-    mutable std::atomic<std::uint64_t> count{0};
-
+    char cursor_line[64];       // the firing thread often writes the cursor
+    const clock_source *clock;  // fixed, like the next two
+    unsigned limit;             // the number of lanes that may be made
+    std::uint8_t of_processor[256];
+    std::atomic<std::uint64_t> made;           // bit n: lane n exists
+    std::atomic<tw *> wheels[most_lanes];      // null until made
+    mutable std::atomic<std::uint64_t> count;  // of arms on virtual time, and of turns if lanes_take_turns
+    char touched_line[64];
     // The lanes where timers were armed, during a turn, for a tick that the turn fires. The second one says
     // that there are some.
-    char touched_line[64];
-    std::atomic<std::uint64_t> touched{0};
-    bool is_any_touched = false;  // atomic
+    std::atomic<std::uint64_t> touched;
+    bool is_any_touched;  // atomic
+    struct attention {
+        char line[64 - sizeof(tick)];
+        tick next;  // atomic; see timeline
+    } attention[most_lanes];
 };
 
-// Sets up lane 0. `asked`: the most lanes; 0: the usual number.
-void open_lanes(lane_table &lanes, timeline &steady, unsigned asked);
+// Sets up lane 0 of a timeline that may have `limit` lanes.
+void open_lanes(lane_table &lanes, tw &wheel, const clock_source &clock, unsigned limit);
 void free_lanes(lane_table &lanes);
 
-// Makes a lane that does not exist yet. Returns 0 or -ENOMEM.
+// The number of lanes that a runtime may have if its options leave that open.
+unsigned find_usual_lanes();
+
+// Makes a lane of the steady timeline that does not exist yet. Returns 0 or -ENOMEM.
 int make_lane(tw_runtime &rt, unsigned number);
 
 // The lane for a timer that this thread starts.
@@ -62,16 +67,20 @@ inline unsigned current_lane(const lane_table &lanes) {
     return lanes.limit == 1 ? 0 : find_current_lane(lanes);
 }
 
+inline tick next_of(const lane_table &lanes, unsigned number) {
+    return __atomic_load_n(&lanes.attention[number].next, __ATOMIC_SEQ_CST);
+}
+
 // The moment of a call that has just read the steady clock; see tw_core_join_lanes.
 inline std::uint64_t moment_at(const lane_table &lanes, std::int64_t reading) {
     if (lanes.limit == 1)
         return 0;
-    if (lanes.steady->clock.is_virtual()) [[unlikely]]
+    if (lanes.clock->is_virtual()) [[unlikely]]
         return lanes.count.fetch_add(1, std::memory_order_relaxed) << 16;
     return static_cast<std::uint64_t>(reading);
 }
 inline std::uint64_t moment_now(const lane_table &lanes) {
-    return lanes.limit == 1 ? 0 : moment_at(lanes, lanes.steady->clock.read());
+    return lanes.limit == 1 ? 0 : moment_at(lanes, lanes.clock->read());
 }
 
 // Calls what(wheel, number) for each lane of this set that exists.
@@ -85,7 +94,8 @@ template <class Do> void for_each_lane(const lane_table &lanes, Do what) {
     for_each_lane(lanes, ~std::uint64_t{0}, what);
 }
 
-// The firing thread: fires what is due in all lanes, as tw_advance does on one wheel. Returns 0 or 1.
+// The firing thread: fires what is due in all lanes, as tw_advance does on one wheel, and sets their `next`.
+// Returns 0 or 1.
 int advance_lanes(lane_table &lanes, tick present, std::uint32_t budget);
 
 }  // namespace tickwheel::runtime

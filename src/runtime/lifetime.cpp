@@ -13,6 +13,8 @@
 
 #include <sched.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <tickwheel/port.h>
 
@@ -108,7 +110,9 @@ void take_options(tw_runtime &rt, const tw_runtime_options &o) {
 unsigned lanes_for(const tw_runtime &rt, const tw_runtime_options &o) {
     if (rt.clock == TW_CLOCK_WALL)
         return 1;
-    return o.lanes == 0 && is_manual(*rt.driver) && usual_lanes == 0 ? 1 : o.lanes;
+    if (o.lanes != 0)
+        return o.lanes;
+    return is_manual(*rt.driver) && usual_lanes == 0 ? 1 : find_usual_lanes();
 }
 
 // Virtual clocks start at 0. A steady timeline never follows the wall clock, whatever the options say:
@@ -122,7 +126,7 @@ int open_timelines(tw_runtime &rt, const tw_runtime_options &o) {
         rt.steady.clock.be_system(rt.clock == TW_CLOCK_BOOT ? CLOCK_BOOTTIME : CLOCK_MONOTONIC);
     rt.steady.open(unit, false);
     measure_fires(rt, rt.steady.wheel);
-    open_lanes(rt.lanes, rt.steady, lanes_for(rt, o));
+    open_lanes(rt.steady.lanes, rt.steady.wheel, rt.steady.clock, lanes_for(rt, o));
     if (rt.clock != TW_CLOCK_WALL)
         return 0;
     const int error = make_wall(rt, unit);
@@ -178,10 +182,29 @@ int explain_refused_driver(int error) {
 // The slack of this thread: with its default the kernel would round each wait up by as much as 50 us (P2).
 void set_timer_slack(std::int64_t ns) { prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(ns)); }
 
+// Asks for short slices: from Linux 6.12 on, a thread that wakes preempts one with longer slices. Otherwise,
+// if this thread has waited for a lock, the threads of its processor may use up their slices before it runs.
+void set_short_slice() {
+    struct {
+        std::uint32_t size, policy;
+        std::uint64_t flags;
+        std::int32_t nice;
+        std::uint32_t priority;
+        std::uint64_t runtime, deadline, period;
+    } attributes = {};
+    if (::syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) != 0 ||
+        attributes.policy != SCHED_OTHER)
+        return;
+    constexpr std::uint64_t shortest = 100'000;  // ns
+    attributes.runtime = shortest;
+    ::syscall(SYS_sched_setattr, 0, &attributes, 0);
+}
+
 void *thread_main(void *arg) {
     tw_runtime &rt = *static_cast<tw_runtime *>(arg);
     begin_thread(rt.thread_name);
     set_timer_slack(rt.slack_ns);
+    set_short_slice();
     {
         const inside_user_code frame(rt);
         run_turns(rt);
@@ -377,7 +400,7 @@ void destroy(tw_runtime &rt) {
     if (rt.driver_is_open)
         rt.driver->close(rt.driver_state);
     for_each_timeline(rt, []([[maybe_unused]] timeline &line) { TW_CHECKS(wheel_ends(&line.wheel)); });
-    free_lanes(rt.lanes);
+    free_lanes(rt.steady.lanes);
     free_wall(rt);
     rt.wall_mutex.destroy();
     rt.components_mutex.destroy();

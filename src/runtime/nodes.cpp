@@ -119,7 +119,7 @@ struct due_again {
     deferred_wake wake(rt);
     if (has_wall(rt)) [[unlikely]]
         return arm_with_wall(rt, node, due, delay, wake);
-    return place_on(rt, rt.steady, node, due, wake, arming_after{delay, moment_at(rt.lanes, reading)});
+    return place_on(rt, rt.steady, node, due, wake, arming_after{delay, moment_at(rt.steady.lanes, reading)});
 }
 
 // Moves a node on its current timeline. `reading` is the steady clock's.
@@ -131,7 +131,7 @@ struct due_again {
     if (&line != &rt.steady) [[unlikely]]
         due = line.tick_after(follow_wall(rt), delay);
     return place_on(rt, line, node, due, wake, [&](tw *wheel, tw_node *timer, tick to) {
-        return tw_core_move(wheel, timer, to, moment_at(rt.lanes, reading));
+        return tw_core_move(wheel, timer, to, moment_at(rt.steady.lanes, reading));
     });
 }
 
@@ -244,13 +244,14 @@ window tickwheel::runtime::window_of(tw_runtime &rt, const tw_when &when) {
     if (when.absolute != 0) {
         timeline &line = *rt.absolute;
         const tick first = line.tick_of(due);
-        return {line, first, end_of_window(line, first, due, when.slack_ns), due, moment_now(rt.lanes)};
+        return {line, first, end_of_window(line, first, due, when.slack_ns), due,
+                moment_now(rt.steady.lanes)};
     }
     timeline &line = rt.steady;
     const std::int64_t now = line.clock.read(), deadline = deadline_after(now, due);
     const tick first = when.period_ns == 0 ? line.tick_once_after(now, due) : line.tick_after(now, due);
     return {line, first, end_of_window(line, first, deadline, when.slack_ns), deadline,
-            moment_at(rt.lanes, now)};
+            moment_at(rt.steady.lanes, now)};
 }
 
 const char *tickwheel::runtime::what_is_wrong(const tw_runtime &rt, const tw_when &when) {
@@ -334,7 +335,7 @@ TW_API int tw_runtime_again(tw_runtime *rt, tw_node *node) {
     timeline &line = timeline_of(*rt, node);
     due_again next = {line, &line != &rt->steady ? follow_wall(*rt) : line.clock.read(), 0};
     if (const int error =
-            tw_core_again(&line.wheel, node, due_again::of, &next, moment_at(rt->lanes, next.reading));
+            tw_core_again(&line.wheel, node, due_again::of, &next, moment_at(rt->steady.lanes, next.reading));
         error != 0)
         return error == -EINVAL ? refuse(-EINVAL, "the node has no delay to start again: its deadline is "
                                                   "absolute, or it was never armed")

@@ -87,7 +87,6 @@ struct tw_runtime {
     // so does every call on a record. No thread holds it while callbacks run.
     tickwheel::runtime::timeline steady;
     tickwheel::runtime::timeline *absolute = &steady;
-    tickwheel::runtime::lane_table lanes;  // of the steady timeline
     tickwheel::base::mutex wall_mutex;
     std::atomic<std::uint64_t> jitter{0};  // the state of the random numbers; see drawn_jitter
     tickwheel::runtime::runtime_counters counters;
@@ -281,30 +280,19 @@ template <class Do> void for_each_timeline(tw_runtime &rt, Do what) {
         what(*rt.absolute);
 }
 
-inline bool has_lanes(const tw_runtime &rt) { return rt.lanes.limit != 1; }
-
-// The wheels of one timeline.
-template <class Do> void for_each_wheel_of(tw_runtime &rt, timeline &line, Do what) {
-    if (&line == &rt.steady)
-        for_each_lane(rt.lanes, [&what](tw &wheel, unsigned) { what(wheel); });
-    else
-        what(line.wheel);
-}
-
-// The lanes, and the wheel of the wall timeline.
 template <class Do> void for_each_wheel(tw_runtime &rt, Do what) {
-    for_each_lane(rt.lanes, [&what](tw &wheel, unsigned) { what(wheel); });
-    if (has_wall(rt))
-        what(rt.absolute->wheel);
+    for_each_timeline(rt, [&what](timeline &line) {
+        for_each_lane(line.lanes, [&what](tw &wheel, unsigned) { what(wheel); });
+    });
 }
 
-// Call this after arming a timer in a lane for a tick before `asleep_until`. Returns true if the driver must
-// be woken; during a turn the firing thread looks at the lane again instead.
-[[gnu::cold, gnu::noinline]] bool must_wake_for(tw_runtime &rt, unsigned lane);
+// Lowers the `next` of a lane. Returns true if the driver must be woken.
+[[gnu::cold, gnu::noinline]] bool lower_next(tw_runtime &rt, timeline &line, unsigned lane, tick due);
 
 // Call this after arming a timer for this tick. Returns true if the driver must be woken for it.
-inline bool note_armed(tw_runtime &rt, const timeline &line, unsigned lane, tick due) {
-    return due < line.asleep_until.load(std::memory_order_relaxed) && must_wake_for(rt, lane);
+inline bool note_armed(tw_runtime &rt, timeline &line, unsigned lane, tick due) {
+    return due < __atomic_load_n(&line.lanes.attention[lane].next, __ATOMIC_RELAXED) &&
+           lower_next(rt, line, lane, due);
 }
 
 // The timeline that a node is, or was last, armed on. On a runtime with one timeline this does not read the

@@ -15,24 +15,29 @@
 #include <tickwheel/tw.h>
 
 #include "clock.hpp"
+#include "lanes.hpp"
 
 namespace tickwheel::runtime {
 
 inline constexpr tick never = TW_NEVER;
-inline constexpr tick awake = 0;  // no tick is earlier, so no timer wakes the driver
+inline constexpr tick awake = 0;               // no tick is earlier, so no timer wakes the driver
+inline constexpr tick falling_asleep = never;  // see timeline
 
 // Sleep and wake: why no wake-up is lost (P2), although a call makes a system call only if its timer is due
 // before the firing thread's sleep ends.
 //
-// Before it sleeps, the firing thread sets `asleep_until` to `never`, asks each wheel for its next tick,
-// under the wheel's lock, and sets `asleep_until` to the earliest answer. The answers cover every node or
-// record that was armed before the question to its wheel. A call that arms one later takes that wheel's lock
-// after the question, so it reads `never` or the answer, and wakes the driver if its timer is due earlier. A
-// driver remembers a wake that comes before its wait. The wheels' locks order all of this, so relaxed
-// accesses are enough (tests/runtime/sleep_wake.pml).
+// Each lane has a `next`, no later than the first tick at which its wheel needs attention: a call that arms
+// lowers it, after it has armed; the firing thread sets it anew with the wheel locked. Before the firing
+// thread sleeps, it sets `asleep_until` to `falling_asleep`, then to the least `next`, and then reads all of
+// them again. A call that has lowered a `next` reads `asleep_until`. If it reads the tick, and its own is
+// earlier, it wakes the driver, which remembers a wake that comes before its wait. If it reads anything
+// older, it did so before the firing thread set the tick, and so lowered `next` before the thread read it
+// again. These accesses are sequentially consistent (tests/runtime/sleep_wake.pml).
 struct timeline {
-    tw wheel;
+    tw wheel;  // lane 0
+    lane_table lanes;
     std::atomic<tick> asleep_until{awake};  // the firing thread writes it, and so does wake_for_anything
+    std::atomic<tick> fired_to{0};          // the tick that the firing thread has given to the wheels last
 
     clock_source clock;
     tick_unit unit;

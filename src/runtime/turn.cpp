@@ -32,24 +32,6 @@ std::int64_t deadline_to_wait_for(const timeline &line, tick next, tick present)
     return next <= present ? 0 : line.deadline_of(next);
 }
 
-// Asks the wheels of each timeline for their next tick, and calls found(line, tick) with the first. Holds the
-// wall mutex, so that no thread sets the clock back between the answer and its conversion to a deadline.
-template <class Found> tw_deadlines ask(tw_runtime &rt, Found found) {
-    const wall_hold hold(rt);
-    tw_deadlines until = no_deadlines;
-    for_each_timeline(rt, [&](timeline &line) {
-        tick first = never;
-        for_each_wheel_of(rt, line, [&](tw &wheel) {
-            const tick next = tw_next(&wheel);
-            first = base::smaller(first, next);
-            until.*line.deadline_field =
-                base::smaller(until.*line.deadline_field, deadline_to_wait_for(line, next, tw_now(&wheel)));
-        });
-        found(line, first);
-    });
-    return until;
-}
-
 // Only the firing thread writes, any thread reads: relaxed accesses are enough, and raising the maximum needs
 // no exchange.
 void count_late(lateness &of, std::int64_t late) {
@@ -110,11 +92,20 @@ void wake_driver(tw_runtime &rt) {
                                             std::memory_order_relaxed);
 }
 
-bool must_wake_for(tw_runtime &rt, unsigned lane) {
-    if (!has_lanes(rt) || !is_in_turn(__atomic_load_n(&rt.turn_number, __ATOMIC_ACQUIRE)))
-        return true;
-    rt.lanes.touched.fetch_or(std::uint64_t{1} << lane, std::memory_order_release);
-    __atomic_store_n(&rt.lanes.is_any_touched, true, __ATOMIC_RELEASE);
+// During a turn, the firing thread looks at the lane again, and needs no wake.
+bool lower_next(tw_runtime &rt, timeline &line, unsigned lane, tick due) {
+    tick &next = line.lanes.attention[lane].next;
+    tick seen = __atomic_load_n(&next, __ATOMIC_RELAXED);
+    while (due < seen &&
+           !__atomic_compare_exchange_n(&next, &seen, due, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
+    }
+    const tick until = line.asleep_until.load();
+    if (due >= until)
+        return false;
+    if (!is_in_turn(__atomic_load_n(&rt.turn_number, __ATOMIC_ACQUIRE)))
+        return until != falling_asleep;
+    line.lanes.touched.fetch_or(std::uint64_t{1} << lane, std::memory_order_release);
+    __atomic_store_n(&line.lanes.is_any_touched, true, __ATOMIC_RELEASE);
     return false;
 }
 
@@ -177,22 +168,20 @@ void end_turn(tw_runtime &rt) {
 // How much has fired.
 enum class fired { all, some, stopped };  // stopped: nothing more may fire in this turn
 
-// Fires what is due in all lanes. Calls that arm for this turn's ticks tell it so (must_wake_for).
-int advance_lanes(tw_runtime &rt, tick present) {
-    rt.steady.asleep_until.store(present + 1, std::memory_order_relaxed);
-    const int left = advance_lanes(rt.lanes, present, rt.budget);
-    rt.steady.asleep_until.store(awake, std::memory_order_relaxed);
-    return left;
-}
-
 // An interruption may be left over from an earlier turn: in its last callback a component asked to be settled
 // (ask_to_settle), and by now is settled. That interruption must not stop this turn. If a stop has
 // interrupted the wheel, `must_leave` says so.
+//
+// While the lanes advance, calls that arm for this turn's ticks say so (lower_next).
 fired fire_on(tw_runtime &rt, timeline &line, tick present) {
-    for_each_wheel_of(rt, line, [](tw &wheel) { tw_core_forget_interruption(&wheel); });
+    for_each_lane(line.lanes, [](tw &wheel, unsigned) { tw_core_forget_interruption(&wheel); });
     if (must_leave(rt))
         return fired::stopped;
-    const int left = has_lanes(rt) ? advance_lanes(rt, present) : tw_advance(&line.wheel, present, rt.budget);
+    line.fired_to.store(present, std::memory_order_relaxed);
+    if (line.lanes.limit != 1)
+        line.asleep_until.store(present + 1);
+    const int left = advance_lanes(line.lanes, present, rt.budget);
+    line.asleep_until.store(awake, std::memory_order_relaxed);
     if (!settle_components(rt) || must_leave(rt))
         return fired::stopped;
     return left == 0 ? fired::all : fired::some;
@@ -266,15 +255,65 @@ void measure_after_sleep(tw_runtime &rt) {
     rt.measured_sleep.until = no_deadlines;
 }
 
-tw_deadlines what_is_next(tw_runtime &rt) {
-    return ask(rt, [](timeline &, tick) {});
+namespace {
+
+// The deadlines to sleep until, by tick_of(line). Holds the wall mutex, so that no thread sets the clock back
+// between the answer and its conversion to a deadline.
+template <class Find> tw_deadlines deadlines_by(tw_runtime &rt, Find tick_of) {
+    const wall_hold hold(rt);
+    tw_deadlines until = no_deadlines;
+    for_each_timeline(rt, [&](timeline &line) {
+        until.*line.deadline_field =
+            deadline_to_wait_for(line, tick_of(line), line.fired_to.load(std::memory_order_relaxed));
+    });
+    return until;
 }
 
-// Two steps, in the order that loses no wake-up: see `timeline`.
+tick least_next(const lane_table &lanes) {
+    tick least = never;
+    for_each_lane(lanes,
+                  [&](tw &, unsigned number) { least = base::smaller(least, next_of(lanes, number)); });
+    return least;
+}
+
+// The first tick at which a lane needs attention. The timer for which a `next` was lowered may be gone, so
+// this sets the least one anew, until that makes no difference.
+tick find_next(lane_table &lanes) {
+    for (tick least = least_next(lanes);;) {
+        for_each_lane(lanes, [&](tw &wheel, unsigned number) {
+            if (next_of(lanes, number) == least)
+                tw_core_publish_next(&wheel, &lanes.attention[number].next);
+        });
+        const tick now = least_next(lanes);
+        if (now <= least)
+            return now;
+        least = now;
+    }
+}
+
+}  // namespace
+
+tw_deadlines what_is_next(tw_runtime &rt) {
+    return deadlines_by(rt, [](const timeline &line) {
+        tick first = never;
+        for_each_lane(line.lanes,
+                      [&](tw &wheel, unsigned) { first = base::smaller(first, tw_next(&wheel)); });
+        return first;
+    });
+}
+
+// In the order that loses no wake-up: see `timeline`.
 tw_deadlines publish_next_tick(tw_runtime &rt) {
-    for_each_timeline(rt, [](timeline &line) { line.asleep_until.store(never, std::memory_order_relaxed); });
-    return ask(rt,
-               [](timeline &line, tick next) { line.asleep_until.store(next, std::memory_order_relaxed); });
+    return deadlines_by(rt, [](timeline &line) {
+        line.asleep_until.store(falling_asleep);
+        tick until = find_next(line.lanes);
+        for (tick again = until;; until = again) {
+            line.asleep_until.store(base::smaller(until, falling_asleep - 1));
+            again = least_next(line.lanes);
+            if (again >= until)
+                return until;
+        }
+    });
 }
 
 void mark_awake(tw_runtime &rt) {

@@ -15,8 +15,10 @@ namespace {
 // The firing thread sleeps until a tick of the old count, which is not comparable with the ticks of timers
 // armed from now on. So any of them wakes it.
 void wake_for_anything(timeline &line) {
+    __atomic_store_n(&line.lanes.attention[0].next, never, __ATOMIC_SEQ_CST);
     tick sleeps_until = line.asleep_until.load(std::memory_order_relaxed);
-    while (sleeps_until != awake && !line.asleep_until.compare_exchange_weak(sleeps_until, never)) {
+    while (sleeps_until != awake && sleeps_until != falling_asleep &&
+           !line.asleep_until.compare_exchange_weak(sleeps_until, falling_asleep - 1)) {
     }
 }
 
@@ -33,6 +35,7 @@ int make_wall(tw_runtime &rt, const tick_unit &unit) {
     else
         rt.absolute->clock.be_system(CLOCK_REALTIME);
     rt.absolute->open(unit, true);
+    open_lanes(rt.absolute->lanes, rt.absolute->wheel, rt.absolute->clock, 1);
     tw_core_share_lock(&rt.absolute->wheel, &rt.steady.wheel);
     return 0;
 }

@@ -158,7 +158,7 @@ bool arm_again(record_space &space, record &timer, runtime::tick present, runtim
         return false;
     timer.rest->part = next.part;
     timer.rest->fires_left = next.fires_left;
-    arm(space, timer, next.expiry, runtime::moment_now(space.rt->lanes));
+    arm(space, timer, next.expiry, runtime::moment_now(space.rt->steady.lanes));
     return true;
 }
 

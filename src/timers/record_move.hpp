@@ -17,7 +17,7 @@ class prepared_move {
     prepared_move(record_set &set, std::int64_t delay)  // not negative
         : set_(set), reading_(set.rt->steady.clock.read()), delay_(delay),
           due_(set.rt->steady.tick_once_after(reading_, delay)),
-          moment_(runtime::moment_at(set.rt->lanes, reading_)), wake_(*set.rt) {}
+          moment_(runtime::moment_at(set.rt->steady.lanes, reading_)), wake_(*set.rt) {}
 
     // `move` moves a record to the prepared delay from now; `again`, to the delay from now that the record
     // was started with. Both return 0 or a negative errno.

@@ -159,7 +159,7 @@ TW_INLINED inline record_set *records_in(timer_set &set, unsigned lane) {
 TW_INLINED inline record_set &records_here(timer_set &set) {
     if (set.lanes == 1)
         return first_of(set);
-    record_set *const found = records_in(set, runtime::current_lane(set.rt->lanes));
+    record_set *const found = records_in(set, runtime::current_lane(set.rt->steady.lanes));
     return found != nullptr ? *found : first_of(set);
 }
 

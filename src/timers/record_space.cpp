@@ -97,7 +97,7 @@ record_space *make(tw_runtime &rt, unsigned lane, void *memory) {
     const runtime::wall_hold hold(rt);
     space->rt = &rt;
     space->lane = lane;
-    space->steady = rt.lanes.wheels[lane].load(std::memory_order_acquire);
+    space->steady = rt.steady.lanes.wheels[lane].load(std::memory_order_acquire);
     core::begin_records(space->steady, logs, space->chunks, 0, false, fire_record, space);
     if (runtime::has_wall(rt))
         core::begin_records(&rt.absolute->wheel, logs + core::size_of_records(), space->chunks,

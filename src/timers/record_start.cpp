@@ -176,7 +176,7 @@ struct plain_delay {
 TW_INLINED inline plain_delay from_now(const record_set &set, std::int64_t delay) {
     const std::int64_t reading = set.rt->steady.clock.read();
     return {delay, set.rt->steady.tick_once_after(reading, delay),
-            runtime::moment_at(set.rt->lanes, reading)};
+            runtime::moment_at(set.rt->steady.lanes, reading)};
 }
 
 TW_INLINED inline bool arm_plain(record_set &set, record &timer, const plain_delay &when)

@@ -379,6 +379,10 @@ static int arguments_of(long number) {
         return 6;
     case SYS_io_uring_register:
         return 4;
+    case SYS_sched_getattr:
+        return 4;
+    case SYS_sched_setattr:
+        return 3;
     case SYS_gettid:
         return 0;
     default:

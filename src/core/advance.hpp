@@ -211,27 +211,33 @@ TW_ONE_COPY int advance_with_work(tw *w, std::uint32_t budget, tick now) TW_RELE
 // The same for tw_core_advance_part. Takes the wheel's share of look-ahead in the last part of an advance.
 template <class Wheel>
 int advance_part(Wheel &wheel, tick now, const tw_core_place &last, const bool &touched,
-                 std::uint32_t &budget, tw_core_place &next) TW_YIELDS(wheels_lock) {
+                 std::uint32_t &budget, tw_core_part &part) TW_YIELDS(wheels_lock) {
     const bool is_whole = last.tick >= now && last.order == UINT64_MAX;
-    next = {never, 0};
-    if (is_whole ? wheel.pass_quietly(now) : wheel.is_quiet_at(now))
-        return 0;
-    wheel.begin_part(now, last.tick);
-    wheel.advancing = true;
-    wheel.advancer = tw_port_self();
-    work_budget left(wheel, budget);
-    part_end end = {last, &touched, next, false};
-    const bool is_done = catch_up(wheel, left, &end);
-    if (end.is_reached || !is_done)
-        next = end.is_reached ? end.next : wheel.place_of_cursor();
-    else if (!is_whole)
-        next = wheel.place_of_opening();
-    else
-        take_share(wheel, left.left);
-    budget = left.left;
-    wheel.limit = now;
-    wheel.advancing = false;
-    return is_done && !take_interruption(wheel) ? 0 : 1;  // an interruption is for the other lanes, too
+    part.next = {never, 0};
+    bool is_done = true;
+    if (!(is_whole ? wheel.pass_quietly(now) : wheel.is_quiet_at(now))) {
+        wheel.begin_part(now, last.tick);
+        wheel.advancing = true;
+        wheel.advancer = tw_port_self();
+        work_budget left(wheel, budget);
+        part_end end = {last, &touched, {}, false};
+        is_done = catch_up(wheel, left, &end);
+        if (!is_done)
+            part.next = wheel.place_of_cursor();
+        else if (end.is_reached)
+            part.next = end.next;
+        else if (!is_whole)
+            part.next = wheel.place_of_opening();
+        else
+            take_share(wheel, left.left);
+        budget = left.left;
+        wheel.limit = now;
+        wheel.advancing = false;
+        is_done = !take_interruption(wheel) && is_done;  // an interruption is for the other lanes, too
+    }
+    const tick after = is_whole ? wheel.next() : now + 1;
+    __atomic_store_n(part.published, part.next.tick != never ? part.next.tick : after, __ATOMIC_SEQ_CST);
+    return is_done ? 0 : 1;
 }
 #endif
 

@@ -103,16 +103,22 @@ void tw_core_join_lanes(struct tw *w, struct tw_core_lanes *lanes);
 /* tw_next, and stores the result in *published, which is atomic, with the wheel locked. */
 tw_tick tw_core_publish_next(struct tw *w, tw_tick *published);
 
+/* A lane that takes part in an advance of all lanes. */
+struct tw_core_part {
+    struct tw_core_place next; /* of the first timer left, or an earlier place with order 0; the tick is
+                                  TW_NEVER if no timer is due */
+    tw_tick *published;        /* atomic: no later than the next tick that needs attention */
+};
+
 /* Advances a lane to `now` or, if that is earlier, up to the place `last`: fires the timers that are due and
  * come no later than that, within *budget, which shrinks by what is spent. Stops early, after a fire, once
- * *touched, which is atomic, is true. Stores the place of the first timer left in *next, or an earlier one
- * with order 0; its tick is TW_NEVER if no timer is due by `now`. Returns 0, or 1 if the budget is used up or
- * the wheel was interrupted.
+ * *touched, which is atomic, is true. Sets the fields of `part` with the lane locked. Returns 0, or 1 if the
+ * budget is used up or the wheel was interrupted.
  *
  * To fire what is due in all lanes, call it for the lane with the first place, up to the first place of the
  * others, until no lane has a place; then for each lane, up to {now, UINT64_MAX}. */
 int tw_core_advance_part(struct tw *w, tw_tick now, const struct tw_core_place *last, const bool *touched,
-                         uint32_t *budget, struct tw_core_place *next);
+                         uint32_t *budget, struct tw_core_part *part);
 
 /* --- fires ------------------------------------------------------------------------------- */
 

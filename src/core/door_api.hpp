@@ -153,10 +153,10 @@ template <class Wheel> struct door_api {
     }
 
     static int advance_part(tw *w, tick now, const tw_core_place &last, const bool &touched,
-                            std::uint32_t &budget, tw_core_place &next) {
+                            std::uint32_t &budget, tw_core_part &part) {
         Wheel &wheel = wheel_in<Wheel>(w);
         lock(wheel);
-        const int left = core::advance_part(wheel, now, last, touched, budget, next);
+        const int left = core::advance_part(wheel, now, last, touched, budget, part);
         unlock(wheel);
         return left;
     }

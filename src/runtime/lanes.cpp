@@ -151,8 +151,11 @@ class lanes_advance {
     bool is_any_touched() const { return __atomic_load_n(&lanes_.is_any_touched, __ATOMIC_RELAXED); }
 
     bool advance(tw &wheel, unsigned number, const tw_core_place &last) {
-        return tw_core_advance_part(&wheel, present_, &last, &lanes_.is_any_touched, &budget_,
-                                    &places_[number]) == 0;
+        tw_core_part part = {none, &lanes_.attention[number].next};
+        const int left =
+            tw_core_advance_part(&wheel, present_, &last, &lanes_.is_any_touched, &budget_, &part);
+        places_[number] = part.next;
+        return left == 0;
     }
 
     // Looks again at the lanes where timers were armed meanwhile.
@@ -195,8 +198,6 @@ class lanes_advance {
         bool is_done = true;
         for_each_lane(lanes_, visited_, [&](tw &wheel, unsigned number) {
             is_done = is_done && advance(wheel, number, whole);
-            if (is_done)
-                tw_core_publish_next(&wheel, &lanes_.attention[number].next);
         });
         return is_done;
     }

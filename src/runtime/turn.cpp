@@ -294,12 +294,7 @@ tick find_next(lane_table &lanes) {
 }  // namespace
 
 tw_deadlines what_is_next(tw_runtime &rt) {
-    return deadlines_by(rt, [](const timeline &line) {
-        tick first = never;
-        for_each_lane(line.lanes,
-                      [&](tw &wheel, unsigned) { first = base::smaller(first, tw_next(&wheel)); });
-        return first;
-    });
+    return deadlines_by(rt, [](timeline &line) { return find_next(line.lanes); });
 }
 
 // In the order that loses no wake-up: see `timeline`.

@@ -93,28 +93,31 @@ inline void forget_interruption(wheel_state &wheel) {
 // it.
 struct part_end {
     tw_core_place place;
-    const bool *touched;  // atomic
+    const std::uint64_t *touched;  // atomic
     tw_core_place next;
     bool is_reached;
 
-    // Call this after a fire, before look() moves the cursor to where another lane may have timers by now.
-    template <class Wheel> bool comes_after_fire(const Wheel &wheel) {
+    // True if another lane was touched. Call this after a fire, because look() may move the cursor to a tick
+    // after those of timers that have come to that lane.
+    template <class Wheel> bool comes_now(const Wheel &wheel) {
         next = wheel.place_of_cursor();
-        return is_reached = __atomic_load_n(touched, __ATOMIC_RELAXED);
+        return is_reached = __atomic_load_n(touched, __ATOMIC_ACQUIRE) != 0;
     }
 
-    // True if the timer that look() has found does not belong to this part.
+    // True if the timer that look() has found does not belong to this part. Looks at `touched` again: the
+    // timer may have come after the one for which that was set.
     template <class Wheel> bool comes_before(Wheel &wheel, next_step found) {
         if (found == next_step::move)
             return false;
+        if (comes_now(wheel))
+            return true;
         next = wheel.place_of_next(found == next_step::fire_record);
-        is_reached = next.tick > place.tick || (next.tick == place.tick && next.order > place.order);
-        return is_reached;
+        return is_reached = next.tick > place.tick || (next.tick == place.tick && next.order > place.order);
     }
 };
 #else
 struct part_end {
-    template <class Wheel> static bool comes_after_fire(const Wheel &) { return false; }
+    template <class Wheel> static bool comes_now(const Wheel &) { return false; }
     template <class Wheel> static bool comes_before(Wheel &, next_step) { return false; }
 };
 #endif
@@ -127,7 +130,7 @@ TW_INLINE_IF_SMALL inline bool catch_up(Wheel &wheel, work_budget &budget, part_
     TW_YIELDS(wheels_lock) {
     bool has_fired = false;
     for (;;) {
-        if (end != nullptr && has_fired && end->comes_after_fire(wheel))
+        if (end != nullptr && has_fired && end->comes_now(wheel))
             break;
         const next_step next = wheel.look();
         if (next == next_step::none || (end != nullptr && end->comes_before(wheel, next)))
@@ -210,7 +213,7 @@ TW_ONE_COPY int advance_with_work(tw *w, std::uint32_t budget, tick now) TW_RELE
 #if TW_RUNTIME
 // The same for tw_core_advance_part. Takes the wheel's share of look-ahead in the last part of an advance.
 template <class Wheel>
-int advance_part(Wheel &wheel, tick now, const tw_core_place &last, const bool &touched,
+int advance_part(Wheel &wheel, tick now, const tw_core_place &last, const std::uint64_t &touched,
                  std::uint32_t &budget, tw_core_part &part) TW_YIELDS(wheels_lock) {
     const bool is_whole = last.tick >= now && last.order == UINT64_MAX;
     part.next = {never, 0};

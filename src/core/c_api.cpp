@@ -158,8 +158,8 @@ tw_tick tw_core_choose(tw *w, tw_tick tick, tw_tick slack) { return library_door
 uint64_t tw_core_cancelled(tw *w, unsigned label) { return library_door::cancelled(w, label); }
 void tw_core_join_lanes(tw *w, tw_core_lanes *lanes) { library_door::join_lanes(w, lanes); }
 tw_tick tw_core_publish_next(tw *w, tw_tick *published) { return library_door::publish_next(w, published); }
-int tw_core_advance_part(tw *w, tw_tick now, const tw_core_place *last, const bool *touched, uint32_t *budget,
-                         tw_core_part *part) {
+int tw_core_advance_part(tw *w, tw_tick now, const tw_core_place *last, const uint64_t *touched,
+                         uint32_t *budget, tw_core_part *part) {
     return library_door::advance_part(w, now, *last, *touched, *budget, *part);
 }
 void tw_core_set_caller(tw *w, tw_core_caller *caller, void *arg) {

@@ -7,8 +7,6 @@
 #ifndef TICKWHEEL_CORE_DOOR_H
 #define TICKWHEEL_CORE_DOOR_H
 
-#include <stdbool.h>
-
 #include <tickwheel/tw.h>
 
 struct tw_walk; /* only libraries with the runtime define this */
@@ -111,13 +109,14 @@ struct tw_core_part {
 };
 
 /* Advances a lane to `now` or, if that is earlier, up to the place `last`: fires the timers that are due and
- * come no later than that, within *budget, which shrinks by what is spent. Stops early, after a fire, once
- * *touched, which is atomic, is true. Sets the fields of `part` with the lane locked. Returns 0, or 1 if the
- * budget is used up or the wheel was interrupted.
+ * come no later than that, within *budget, which shrinks by what is spent. Stops early once *touched, which
+ * is atomic, is not 0: then a timer may have come to another lane before those that are left here. Sets the
+ * fields of `part` with the lane locked. Returns 0, or 1 if the budget is used up or the wheel was
+ * interrupted.
  *
  * To fire what is due in all lanes, call it for the lane with the first place, up to the first place of the
  * others, until no lane has a place; then for each lane, up to {now, UINT64_MAX}. */
-int tw_core_advance_part(struct tw *w, tw_tick now, const struct tw_core_place *last, const bool *touched,
+int tw_core_advance_part(struct tw *w, tw_tick now, const struct tw_core_place *last, const uint64_t *touched,
                          uint32_t *budget, struct tw_core_part *part);
 
 /* --- fires ------------------------------------------------------------------------------- */

@@ -152,7 +152,7 @@ template <class Wheel> struct door_api {
         return next;
     }
 
-    static int advance_part(tw *w, tick now, const tw_core_place &last, const bool &touched,
+    static int advance_part(tw *w, tick now, const tw_core_place &last, const std::uint64_t &touched,
                             std::uint32_t &budget, tw_core_part &part) {
         Wheel &wheel = wheel_in<Wheel>(w);
         lock(wheel);

@@ -103,7 +103,9 @@ int make_lane(tw_runtime &rt, unsigned number) {
     tw_core_join_lanes(wheel, &lanes);
     measure_fires(rt, *wheel);
     lanes.wheels[number].store(wheel, std::memory_order_relaxed);
-    lanes.made.fetch_or(std::uint64_t{1} << number, std::memory_order_release);
+    lanes.made.fetch_or(std::uint64_t{1} << number);
+    if (rt.stopping)
+        tw_core_interrupt(wheel);  // the stop may have come too early to see the lane
     return 0;
 }
 
@@ -148,23 +150,20 @@ class lanes_advance {
   private:
     static constexpr tw_core_place none = {never, 0}, unknown = {0, 0}, whole = {never, UINT64_MAX};
 
-    bool is_any_touched() const { return __atomic_load_n(&lanes_.is_any_touched, __ATOMIC_RELAXED); }
+    bool is_any_touched() const { return __atomic_load_n(&lanes_.touched, __ATOMIC_RELAXED) != 0; }
 
     bool advance(tw &wheel, unsigned number, const tw_core_place &last) {
         tw_core_part part = {none, &lanes_.attention[number].next};
-        const int left =
-            tw_core_advance_part(&wheel, present_, &last, &lanes_.is_any_touched, &budget_, &part);
+        const int left = tw_core_advance_part(&wheel, present_, &last, &lanes_.touched, &budget_, &part);
         places_[number] = part.next;
         return left == 0;
     }
 
     // Looks again at the lanes where timers were armed meanwhile.
     void note_touched() {
-        if (!is_any_touched())
-            return;
-        __atomic_store_n(&lanes_.is_any_touched, false, __ATOMIC_RELAXED);
-        for_each_lane(lanes_, lanes_.touched.exchange(0, std::memory_order_acquire),
-                      [&](tw &, unsigned number) { visit(number); });
+        if (is_any_touched())
+            for_each_lane(lanes_, __atomic_exchange_n(&lanes_.touched, 0, __ATOMIC_ACQ_REL),
+                          [&](tw &, unsigned number) { visit(number); });
     }
 
     void visit(unsigned number) {

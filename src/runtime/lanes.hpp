@@ -41,10 +41,7 @@ struct lane_table : tw_core_lanes {
     std::atomic<tw *> wheels[most_lanes];      // null until made
     mutable std::atomic<std::uint64_t> count;  // of arms on virtual time, and of turns if lanes_take_turns
     char touched_line[64];
-    // The lanes where timers were armed, during a turn, for a tick that the turn fires. The second one says
-    // that there are some.
-    std::atomic<std::uint64_t> touched;
-    bool is_any_touched;  // atomic
+    std::uint64_t touched;  // atomic: lanes where timers were armed, during a turn, for a tick that it fires
     struct attention {
         char line[64 - sizeof(tick)];
         tick next;  // atomic; see timeline
@@ -85,7 +82,7 @@ inline std::uint64_t moment_now(const lane_table &lanes) {
 
 // Calls what(wheel, number) for each lane of this set that exists.
 template <class Do> void for_each_lane(const lane_table &lanes, std::uint64_t set, Do what) {
-    for (set &= lanes.made.load(std::memory_order_acquire); set != 0; set &= set - 1) {
+    for (set &= lanes.made.load(); set != 0; set &= set - 1) {
         const auto number = static_cast<unsigned>(__builtin_ctzll(set));
         what(*lanes.wheels[number].load(std::memory_order_relaxed), number);
     }

@@ -276,7 +276,7 @@ void join(tw_runtime &rt) TW_REQUIRES(rt.lifecycle_mutex) {
 // otherwise fire all due timers, and the components, because the firing thread may wait there for room in a
 // queue.
 void interrupt(tw_runtime &rt) {
-    rt.stopping.store(true, std::memory_order_release);
+    rt.stopping.store(true);
     for_each_wheel(rt, [](tw &wheel) { tw_core_interrupt(&wheel); });
     interrupt_components(rt);
 }

@@ -104,8 +104,7 @@ bool lower_next(tw_runtime &rt, timeline &line, unsigned lane, tick due) {
         return false;
     if (!is_in_turn(__atomic_load_n(&rt.turn_number, __ATOMIC_ACQUIRE)))
         return until != falling_asleep;
-    line.lanes.touched.fetch_or(std::uint64_t{1} << lane, std::memory_order_release);
-    __atomic_store_n(&line.lanes.is_any_touched, true, __ATOMIC_RELEASE);
+    __atomic_fetch_or(&line.lanes.touched, std::uint64_t{1} << lane, __ATOMIC_ACQ_REL);
     return false;
 }
 

@@ -33,7 +33,7 @@ using tickwheel::base::kept_errno;
 
 // A running holder releases the lock within a few hundred nanoseconds. A preempted one does not, and spinning
 // longer only keeps it off the processor.
-constexpr int spins = 100;
+constexpr int most_pauses = 64;
 
 void relax() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -57,9 +57,15 @@ constexpr long futex_call = SYS_futex;
 // Added to the whole word: on RISC-V an atomic operation on half a word is a library call.
 constexpr std::uint32_t one_waiter = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 1U << 16 : 1;
 
+// The other parts of that half: the most waiters, and a bit that is set while one of them is being woken.
+constexpr std::uint32_t most_waiters = 0x7fff * one_waiter, waking = 0x8000 * one_waiter;
+
+// Looks at the lock less and less often: each look takes the cache line from the holder, which is fastest if it
+// does several calls in a row.
 bool spin_for(std::uint32_t *word) {
-    for (int spin = 0; spin < spins; ++spin) {
-        relax();
+    for (int pauses = 1; pauses <= most_pauses; pauses *= 2) {
+        for (int i = 0; i < pauses; ++i)
+            relax();
         if (__atomic_load_n(tw_port_held(word), __ATOMIC_RELAXED) == 0 && tw_port_try_lock(word) != 0)
             return true;
     }
@@ -79,19 +85,23 @@ bool barrier_everywhere() {
 bool announce(std::uint32_t *word) {
     std::uint32_t seen = __atomic_load_n(word, __ATOMIC_RELAXED);
     do
-        if (*tw_port_waiters(&seen) == UINT16_MAX)
+        if ((seen & most_waiters) == most_waiters)
             return false;
     while (!__atomic_compare_exchange_n(word, &seen, seen + one_waiter, true, __ATOMIC_SEQ_CST,
                                         __ATOMIC_RELAXED));
     return true;
 }
 
-// Sleeps until woken, unless the lock is free. The kernel compares the word with the value that this function
-// has tested, so a thread only sleeps while the lock is held, and the coming unlock sees the waiter.
+// Sleeps until woken, unless the lock is free or a waiter is being woken, which may be this one. The kernel
+// compares the word with the value that this function has tested. So a thread only sleeps while the lock is
+// held and nobody is being woken, and the coming unlock sees the waiter.
 void park(std::uint32_t *word, const timespec *at_most) {
-    std::uint32_t seen = __atomic_load_n(word, __ATOMIC_RELAXED);
-    if (*tw_port_held(&seen) != 0)
+    const std::uint32_t seen = __atomic_load_n(word, __ATOMIC_RELAXED);
+    std::uint32_t held = seen;
+    if (*tw_port_held(&held) != 0 && (seen & waking) == 0)
         ::syscall(futex_call, word, FUTEX_WAIT_PRIVATE, seen, at_most, nullptr, 0);
+    if ((__atomic_load_n(word, __ATOMIC_RELAXED) & waking) != 0)
+        __atomic_fetch_and(word, ~waking, __ATOMIC_RELAXED);
 }
 
 }  // namespace
@@ -103,13 +113,18 @@ void tw_port_lock_contended(std::uint32_t *word) {
     const bool is_counted = announce(word);
     constexpr timespec a_millisecond = {0, 1'000'000};
     const timespec *const at_most = is_counted && barrier_everywhere() ? nullptr : &a_millisecond;
-    while (tw_port_try_lock(word) == 0)
+    do
         park(word, at_most);
+    while (!spin_for(word));
     if (is_counted)
         __atomic_fetch_sub(word, one_waiter, __ATOMIC_RELAXED);
 }
 
+// Wakes one waiter at a time: until that one runs, further unlocks need not call the kernel.
 void tw_port_wake_waiter(std::uint32_t *word) {
+    if ((__atomic_load_n(word, __ATOMIC_RELAXED) & waking) != 0 ||
+        (__atomic_fetch_or(word, waking, __ATOMIC_SEQ_CST) & waking) != 0)
+        return;
     const kept_errno kept;
     ::syscall(futex_call, word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
 }

@@ -87,37 +87,41 @@ inline void forget_interruption(wheel_state &wheel) {
 }
 #endif
 
-#if TW_RUNTIME
 // Where a part of an advance ends: before the first timer that comes after `place` in the order of fires, or
 // once another lane has been touched. Then `next` is the place of the first timer left, or a lower bound of
 // it.
 struct part_end {
+#if TW_RUNTIME
     tw_core_place place;
     const bool *touched;  // atomic
     tw_core_place next;
     bool is_reached;
+#endif
 
     // Call this after a fire, before look() moves the cursor to where another lane may have timers by now.
-    template <class Wheel> bool comes_after_fire(const Wheel &wheel) {
+    template <class Wheel> bool comes_after_fire([[maybe_unused]] const Wheel &wheel) {
+#if TW_RUNTIME
         next = wheel.place_of_cursor();
         return is_reached = __atomic_load_n(touched, __ATOMIC_RELAXED);
+#else
+        return false;
+#endif
     }
 
     // True if the timer that look() has found does not belong to this part.
-    template <class Wheel> bool comes_before(Wheel &wheel, next_step found) {
+    template <class Wheel>
+    bool comes_before([[maybe_unused]] Wheel &wheel, [[maybe_unused]] next_step found) {
+#if TW_RUNTIME
         if (found == next_step::move)
             return false;
         next = wheel.place_of_next(found == next_step::fire_record);
         is_reached = next.tick > place.tick || (next.tick == place.tick && next.order > place.order);
         return is_reached;
+#else
+        return false;
+#endif
     }
 };
-#else
-struct part_end {
-    template <class Wheel> static bool comes_after_fire(const Wheel &) { return false; }
-    template <class Wheel> static bool comes_before(Wheel &, next_step) { return false; }
-};
-#endif
 
 // Fires and moves timers until the wheel has caught up with `now`, or up to `end` if that is not null.
 // Returns false if the budget runs out first or an interruption stops it. An interruption takes effect only

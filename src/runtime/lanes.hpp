@@ -39,8 +39,8 @@ struct lane_table : tw_core_lanes {
     std::atomic<tw *> wheels[most_lanes]{};  // null until made
     const timeline *steady = nullptr;        // fixed
 
-    // Counts arms on virtual time, and turns if lanes_take_turns.
-    mutable std::atomic<std::uint64_t> count{0};
+    mutable std::atomic<std::uint64_t> count{0};  // of arms on virtual time
+    mutable std::atomic<std::uint64_t> turns{0};  // if lanes_take_turns
 
     // The lanes where timers were armed, during a turn, for a tick that the turn fires. The second one says
     // that there are some.

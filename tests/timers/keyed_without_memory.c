@@ -34,8 +34,9 @@ static bool one_call_fails(int first, uint32_t capacity) {
 TEST(a_new_table_fails_with_each_of_its_allocations) {
     const struct {
         uint32_t capacity;
-        int fewest; /* the table, the record space, the store; their cells and entries */
-    } kinds[] = {{0, 3}, {1, 7}, {1000, 7}};
+        int fewest; /* the table, the spaces of all lanes, that of the first one, the records there, the
+                       store; their cells and entries */
+    } kinds[] = {{0, 5}, {1, 9}, {1000, 9}};
     for (unsigned i = 0; i < COUNT_OF(kinds); ++i) {
         int failures = 0;
         while (one_call_fails(failures, kinds[i].capacity))

@@ -87,55 +87,54 @@ inline void forget_interruption(wheel_state &wheel) {
 }
 #endif
 
+struct part_end;
+
+#if TW_RUNTIME
 // Where a part of an advance ends: before the first timer that comes after `place` in the order of fires, or
 // once another lane has been touched. Then `next` is the place of the first timer left, or a lower bound of
 // it.
 struct part_end {
-#if TW_RUNTIME
     tw_core_place place;
     const bool *touched;  // atomic
     tw_core_place next;
     bool is_reached;
-#endif
 
     // Call this after a fire, before look() moves the cursor to where another lane may have timers by now.
-    template <class Wheel> bool comes_after_fire([[maybe_unused]] const Wheel &wheel) {
-#if TW_RUNTIME
+    template <class Wheel> bool comes_after_fire(const Wheel &wheel) {
         next = wheel.place_of_cursor();
         return is_reached = __atomic_load_n(touched, __ATOMIC_RELAXED);
-#else
-        return false;
-#endif
     }
 
     // True if the timer that look() has found does not belong to this part.
-    template <class Wheel>
-    bool comes_before([[maybe_unused]] Wheel &wheel, [[maybe_unused]] next_step found) {
-#if TW_RUNTIME
+    template <class Wheel> bool comes_before(Wheel &wheel, next_step found) {
         if (found == next_step::move)
             return false;
         next = wheel.place_of_next(found == next_step::fire_record);
         is_reached = next.tick > place.tick || (next.tick == place.tick && next.order > place.order);
         return is_reached;
-#else
-        return false;
-#endif
     }
 };
+#endif
 
 // Fires and moves timers until the wheel has caught up with `now`, or up to `end` if that is not null.
 // Returns false if the budget runs out first or an interruption stops it. An interruption takes effect only
 // where a callback would run, so that an advance with nothing due does not consume it.
 template <class Wheel>
-TW_INLINE_IF_SMALL inline bool catch_up(Wheel &wheel, work_budget &budget, part_end *end = nullptr)
-    TW_YIELDS(wheels_lock) {
+TW_INLINE_IF_SMALL inline bool catch_up(Wheel &wheel, work_budget &budget,
+                                        [[maybe_unused]] part_end *end = nullptr) TW_YIELDS(wheels_lock) {
     bool has_fired = false;
     for (;;) {
+#if TW_RUNTIME
         if (end != nullptr && has_fired && end->comes_after_fire(wheel))
             break;
+#endif
         const next_step next = wheel.look();
-        if (next == next_step::none || (end != nullptr && end->comes_before(wheel, next)))
+        if (next == next_step::none)
             break;
+#if TW_RUNTIME
+        if (end != nullptr && end->comes_before(wheel, next))
+            break;
+#endif
         if (has_fired && next == next_step::move)
             announce_pause(wheel);
         has_fired = false;

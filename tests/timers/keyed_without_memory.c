@@ -92,7 +92,9 @@ static void ignore(UNUSED const struct tw_event *event, UNUSED void *arg) {}
 
 /* If the call fails after `copy`, it drops the copy; otherwise it drops nothing. */
 TEST(a_set_that_fails_has_dropped_what_was_copied_or_copied_nothing) {
-    struct bench bench = new_bench((struct tw_set_options){.storage = sizeof(uint64_t)});
+    struct bench bench = {virtual_runtime_with_one_lane(), NULL};
+    const struct tw_set_options options = {.storage = sizeof(uint64_t)};
+    assert_int_equal(tw_keyed_new(&bench.keyed, bench.rt, &options), 0);
     uint64_t number = 1;
     const struct tw_when when = in_ms(5);
     const struct tw_task task = {

@@ -138,7 +138,7 @@ static void *arm_in_turn(void *thread) {
     return NULL;
 }
 
-static void begin_relay(const char *driver, bool moves) {
+static void begin_relay(const char *driver, bool moves, int64_t delay_ns) {
     memset(&relay, 0, sizeof relay);
     relay.rt = new_runtime((struct tw_runtime_options){.driver = driver, .lanes = 0});
     relay.timers = new_set(relay.rt, (struct tw_set_options){0});
@@ -148,10 +148,11 @@ static void begin_relay(const char *driver, bool moves) {
         relay.numbers[i] = i;
         assert_int_equal(tw_node_init(&relay.nodes[i], note_node, &relay.numbers[i]), 0);
     }
-    relay.due_ns = tw_runtime_now(relay.rt) + (SLOW ? 2000 : 400) * MS;
+    relay.due_ns = tw_runtime_now(relay.rt) + delay_ns;
 }
 
-static void run_relay(void) {
+/* Returns true if all was armed in time, before the tick is due. */
+static bool run_relay(void) {
     pthread_t threads[THREADS];
     unsigned own[THREADS];
     for (unsigned i = 0; i < THREADS; ++i) {
@@ -160,8 +161,10 @@ static void run_relay(void) {
     }
     for (unsigned i = 0; i < THREADS; ++i)
         pthread_join(threads[i], NULL);
-    assert_int_equal(relay.failures, 0);
-    assert_int_equal(tw_runtime_count(relay.rt), ARMS);
+    const size_t count = tw_runtime_count(relay.rt);
+    const bool is_in_time = tw_runtime_now(relay.rt) < relay.due_ns;
+    assert_true(!is_in_time || (count == ARMS && relay.failures == 0));
+    return is_in_time;
 }
 
 static void assert_fired_in_order(void) {
@@ -171,12 +174,18 @@ static void assert_fired_in_order(void) {
     tw_runtime_free(relay.rt);
 }
 
+/* Takes more time on a busy machine. */
 static void arm_in_turn_and_fire(const char *driver, bool moves) {
-    begin_relay(driver, moves);
     const bool is_manual = strcmp(driver, "manual") == 0;
-    if (!is_manual)
-        assert_ok(tw_runtime_start(relay.rt));
-    run_relay();
+    for (int64_t delay_ns = 200 * MS;; delay_ns *= 2) {
+        begin_relay(driver, moves, delay_ns);
+        if (!is_manual)
+            assert_ok(tw_runtime_start(relay.rt));
+        if (run_relay())
+            break;
+        assert_true(delay_ns < 60 * TW_SECOND);
+        tw_runtime_free(relay.rt);
+    }
     if (is_manual)
         assert_ok(tw_runtime_advance(relay.rt, relay.due_ns - tw_runtime_now(relay.rt)));
     wait_for(relay.fires >= ARMS);
@@ -221,7 +230,7 @@ TEST(p3_timers_that_a_callback_starts_in_other_lanes_for_its_own_tick_fire_in_or
     const char *const drivers[] = {"manual", "epoll"};
     for (unsigned d = 0; d < COUNT_OF(drivers); ++d) {
         tw_handle id;
-        begin_relay(drivers[d], false);
+        begin_relay(drivers[d], false, 0);
         family.set = relay.timers;
         family.started = family.failures = 0;
         assert_int_equal(tw_timer_after(family.set, &id, MS, start_children, NULL), 0);

@@ -87,6 +87,8 @@ inline void forget_interruption(wheel_state &wheel) {
 }
 #endif
 
+struct part_end;
+
 #if TW_RUNTIME
 // Where a part of an advance ends: before the first timer that comes after `place` in the order of fires, or
 // once another lane has been touched. Then `next` is the place of the first timer left, or a lower bound of
@@ -115,26 +117,27 @@ struct part_end {
         return is_reached = next.tick > place.tick || (next.tick == place.tick && next.order > place.order);
     }
 };
-#else
-struct part_end {
-    template <class Wheel> static bool comes_now(const Wheel &) { return false; }
-    template <class Wheel> static bool comes_before(Wheel &, next_step) { return false; }
-};
 #endif
 
 // Fires and moves timers until the wheel has caught up with `now`, or up to `end` if that is not null.
 // Returns false if the budget runs out first or an interruption stops it. An interruption takes effect only
 // where a callback would run, so that an advance with nothing due does not consume it.
 template <class Wheel>
-TW_INLINE_IF_SMALL inline bool catch_up(Wheel &wheel, work_budget &budget, part_end *end = nullptr)
-    TW_YIELDS(wheels_lock) {
+TW_INLINE_IF_SMALL inline bool catch_up(Wheel &wheel, work_budget &budget,
+                                        [[maybe_unused]] part_end *end = nullptr) TW_YIELDS(wheels_lock) {
     bool has_fired = false;
     for (;;) {
+#if TW_RUNTIME
         if (end != nullptr && has_fired && end->comes_now(wheel))
             break;
+#endif
         const next_step next = wheel.look();
-        if (next == next_step::none || (end != nullptr && end->comes_before(wheel, next)))
+        if (next == next_step::none)
             break;
+#if TW_RUNTIME
+        if (end != nullptr && end->comes_before(wheel, next))
+            break;
+#endif
         if (has_fired && next == next_step::move)
             announce_pause(wheel);
         has_fired = false;

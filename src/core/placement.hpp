@@ -83,10 +83,11 @@ template <class Shape> struct placement : wheel_state {
         return cursor;
     }
 
+    // The common cursor never goes back: a lane that lags behind may move step by step.
     void move_cursor(tick to) {
         cursor = to;
 #if TW_RUNTIME
-        if (lanes != nullptr)
+        if (lanes != nullptr && to > __atomic_load_n(&lanes->cursor, __ATOMIC_RELAXED))
             __atomic_store_n(&lanes->cursor, to, __ATOMIC_RELAXED);
 #endif
     }

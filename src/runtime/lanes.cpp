@@ -111,7 +111,7 @@ int make_lane(tw_runtime &rt, unsigned number) {
 
 unsigned find_current_lane(const lane_table &lanes) {
     if (lanes_take_turns) [[unlikely]]
-        return static_cast<unsigned>(lanes.count.fetch_add(1, std::memory_order_relaxed) % lanes.limit);
+        return static_cast<unsigned>(lanes.turns.fetch_add(1, std::memory_order_relaxed) % lanes.limit);
     const auto cpu = static_cast<unsigned>(current_processor());
     return cpu < sizeof lanes.of_processor ? lanes.of_processor[cpu] : cpu % lanes.limit;
 }

@@ -39,7 +39,8 @@ struct lane_table : tw_core_lanes {
     std::uint8_t of_processor[256];
     std::atomic<std::uint64_t> made;           // bit n: lane n exists
     std::atomic<tw *> wheels[most_lanes];      // null until made
-    mutable std::atomic<std::uint64_t> count;  // of arms on virtual time, and of turns if lanes_take_turns
+    mutable std::atomic<std::uint64_t> count;  // of arms on virtual time
+    mutable std::atomic<std::uint64_t> turns;  // if lanes_take_turns
     char touched_line[64];
     std::uint64_t touched;  // atomic: lanes where timers were armed, during a turn, for a tick that it fires
     struct attention {

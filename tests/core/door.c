@@ -189,8 +189,10 @@ TEST(p14_the_door_refuses_a_node_as_tw_arm_at_does) {
     assert_int_equal(tw_core_arm_at(&wheel, NULL, 3, 0), -EINVAL);
     assert_int_equal(tw_core_arm_at(&wheel, &(struct tw_node){0}, 3, 0), -EINVAL);
     assert_int_equal(tw_core_arm_at(&wheel, &one.node, TW_NEVER, 0), -ERANGE);
+    assert_int_equal(tw_core_arm_every(&wheel, &one.node, TW_NEVER, 1, TW_BURST, 0, 0), -ERANGE);
     assert_int_equal(tw_arm_at(&elsewhere, &one.node, 3), 0);
     assert_int_equal(tw_core_arm_at(&wheel, &one.node, 3, 0), -EBUSY);
+    assert_int_equal(tw_core_arm_every(&wheel, &one.node, 3, 1, TW_BURST, 0, 0), -EBUSY);
     assert_int_equal(tw_retire(&elsewhere, &one.node), 1);
     assert_int_equal(tw_core_arm_at(&wheel, &one.node, 3, 0), -EPERM);
     assert_int_equal(tw_count(&wheel), 0);
@@ -211,7 +213,7 @@ TEST(a_node_remembers_the_delay_that_it_was_armed_with) {
         const tw_tick now = tw_now(&wheel);
         assert_int_equal(tw_core_arm_with_delay(&wheel, &one.node, now + 3, 78, 0), 0);
         assert_int_equal(tw_core_arm_with_delay(&wheel, &one.node, now + 5, delays[i], 0), 0);
-        assert_int_equal(tw_move(&wheel, &one.node, now + 6), 0);             /* begins no grid */
+        assert_int_equal(tw_move(&wheel, &one.node, now + 6), 0);                /* begins no grid */
         assert_int_equal(tw_core_again(&wheel, &one.node, due_in, &told, 0), 0); /* due at now + 16 */
         assert_int_equal(told, delays[i]);
         advance(now + 15);
@@ -291,4 +293,27 @@ TEST(a_walk_by_single_holds_meets_each_node_and_ends) {
     assert_true(holds >= nodes);
     assert_int_equal(tw_core_walk_some(&wheel, &walk, &met), 0);
     assert_int_equal(tw_check(&wheel, NULL, NULL), 0);
+}
+
+/* A walk leaves its place in a slot. A hold that meets only places ends after some of them. */
+TEST(a_walk_passes_the_places_of_many_others_in_several_holds) {
+    enum { WALKS = 200 };
+    static struct tw_walk walks[WALKS];
+    struct tw_walk last = {0};
+    struct tw_node *met = NULL;
+    unsigned holds_without_a_node = 0, nodes = 0;
+    memset(walks, 0, sizeof walks);
+    arm(&one, 3);
+    arm(&other, 3);
+    for (unsigned i = 0; i < WALKS; ++i)
+        assert_ptr_equal(tw_walk_next(&wheel, &walks[i]), &one.node);
+    while (tw_core_walk_some(&wheel, &last, &met) != 0) {
+        nodes += met != NULL;
+        holds_without_a_node += met == NULL;
+    }
+    assert_int_equal(nodes, 2);
+    assert_true(holds_without_a_node > 0);
+    for (unsigned i = 0; i < WALKS; ++i)
+        assert_int_equal(tw_walk_end(&wheel, &walks[i]), 0);
+    assert_int_equal(tw_count(&wheel), 2);
 }

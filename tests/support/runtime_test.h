@@ -65,6 +65,11 @@ static inline struct tw_runtime *virtual_runtime(void) {
     return new_runtime((struct tw_runtime_options){.driver = "manual"});
 }
 
+/* The same with one lane, for tests of the memory that each lane has. */
+static inline struct tw_runtime *virtual_runtime_with_one_lane(void) {
+    return new_runtime((struct tw_runtime_options){.driver = "manual", .lanes = 1});
+}
+
 static inline struct tw_runtime *started_runtime(struct tw_runtime_options options) {
     struct tw_runtime *rt = new_runtime(options);
     assert_ok(tw_runtime_start(rt));

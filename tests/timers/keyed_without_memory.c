@@ -34,8 +34,9 @@ static bool one_call_fails(int first, uint32_t capacity) {
 TEST(a_new_table_fails_with_each_of_its_allocations) {
     const struct {
         uint32_t capacity;
-        int fewest; /* the table, the record space, the store; their cells and entries */
-    } kinds[] = {{0, 3}, {1, 7}, {1000, 7}};
+        int fewest; /* the table, the spaces of all lanes, that of the first one, the records there, the
+                       store; their cells and entries */
+    } kinds[] = {{0, 5}, {1, 9}, {1000, 9}};
     for (unsigned i = 0; i < COUNT_OF(kinds); ++i) {
         int failures = 0;
         while (one_call_fails(failures, kinds[i].capacity))
@@ -91,7 +92,9 @@ static void ignore(UNUSED const struct tw_event *event, UNUSED void *arg) {}
 
 /* If the call fails after `copy`, it drops the copy; otherwise it drops nothing. */
 TEST(a_set_that_fails_has_dropped_what_was_copied_or_copied_nothing) {
-    struct bench bench = new_bench((struct tw_set_options){.storage = sizeof(uint64_t)});
+    struct bench bench = {virtual_runtime_with_one_lane(), NULL};
+    const struct tw_set_options options = {.storage = sizeof(uint64_t)};
+    assert_int_equal(tw_keyed_new(&bench.keyed, bench.rt, &options), 0);
     uint64_t number = 1;
     const struct tw_when when = in_ms(5);
     const struct tw_task task = {

@@ -107,7 +107,7 @@ TEST(p11_there_are_no_more_timers_than_can_be_told_apart) {
 }
 
 TEST(p11_a_set_does_not_grow_by_a_block_that_cannot_be_told_apart) {
-    struct tw_runtime *others = owner_of_blocks(BLOCKS - 1), *rt = virtual_runtime();
+    struct tw_runtime *others = owner_of_blocks(BLOCKS - 1), *rt = virtual_runtime_with_one_lane();
     struct tw_timers *set = set_of(rt, 0);
     tw_handle id = TW_NO_HANDLE;
     for (unsigned i = 0; i < CELLS_OF_BLOCK; ++i)
@@ -128,7 +128,7 @@ TEST(p11_a_set_does_not_grow_by_a_block_that_cannot_be_told_apart) {
 /* A growing set takes the blocks of a freed set, and no further ones. */
 TEST(p11_sets_that_come_and_go_use_the_same_blocks) {
     enum { OWN = 4 };
-    struct tw_runtime *others = owner_of_blocks(BLOCKS - OWN), *rt = virtual_runtime();
+    struct tw_runtime *others = owner_of_blocks(BLOCKS - OWN), *rt = virtual_runtime_with_one_lane();
     for (unsigned round = 0; round < 10; ++round) {
         struct tw_timers *set = set_of(rt, 0);
         for (unsigned i = 0; i < OWN * CELLS_OF_BLOCK; ++i)

@@ -27,6 +27,7 @@ FIXTURE(make, end);
 /* The first start has slack, by which the timer joins another one. */
 TEST(again_is_without_slack) {
     struct probe probe = {.rt = rt}, other = {.rt = rt};
+    set = new_set(rt, (struct tw_set_options){.capacity = 2}); /* all in one lane */
     start_after(set, &other, 50 * MS);
     start(set, &probe, (struct tw_when){.due_ns = 10 * MS, .slack_ns = 100 * MS});
     assert_int_equal(timer_remaining(set, probe.id), 50 * MS);

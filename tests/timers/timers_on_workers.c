@@ -80,7 +80,8 @@ TEST(a_cancel_all_visits_timers_whose_fires_a_worker_takes_meanwhile) {
         struct tw_timers *of_busy = set_on(
             (struct tw_workers_options){.threads = 1, .at_stop = discards ? TW_STOP_DISCARD : TW_STOP_DRAIN},
             (struct tw_set_options){0});
-        struct tw_timers *set = new_set(rt, (struct tw_set_options){.workers = pool});
+        struct tw_timers *set = /* with a capacity, so that the call begins with the first timer */
+            new_set(rt, (struct tw_set_options){.workers = pool, .capacity = COUNT_OF(probes)});
         struct probe stopper = {.rt = rt, .inside = stop_runtime};
         hold_the_worker(of_busy, &busy);
         start_after(set, &probes[0], TW_SECOND);

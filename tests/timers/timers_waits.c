@@ -124,7 +124,7 @@ static void *cancel_all_meanwhile(UNUSED void *arg) {
 }
 
 TEST(a_cancel_all_does_not_wait_for_a_timer_that_was_started_meanwhile_in_the_memory_of_another) {
-    struct tw_runtime *rt = virtual_runtime();
+    struct tw_runtime *rt = virtual_runtime_with_one_lane();
     struct tw_timers *set = new_set(rt, (struct tw_set_options){0});
     struct probe later = {.set = set, .inside = wait_at_later_gate};
     struct probe first = {.inside = wait_at_gate}, starter = {.inside = start_other, .other = &later};

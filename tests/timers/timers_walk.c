@@ -128,6 +128,7 @@ static int start_another(const struct tw_entry *entry, void *visit_arg) {
 }
 
 static int end_the_walk(const struct tw_entry *entry, void *visit_arg) {
+    assert_int_equal(visits_of[7], 0);
     note_visit(entry, visit_arg);
     return entry->handle == probes[7].id ? 77 : 0;
 }
@@ -135,11 +136,7 @@ static int end_the_walk(const struct tw_entry *entry, void *visit_arg) {
 TEST(a_visitor_ends_the_walk_with_its_result) {
     start_all();
     assert_int_equal(walk(end_the_walk), 77);
-    unsigned visits = 0;
-    for (unsigned i = 0; i < TIMERS; ++i)
-        visits += visits_of[i];
     assert_int_equal(visits_of[7], 1);
-    assert_in_range(visits, 1, 8);
     assert_int_equal(tw_timers_count(set), TIMERS);
 }
 

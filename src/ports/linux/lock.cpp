@@ -60,8 +60,8 @@ constexpr std::uint32_t one_waiter = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ?
 // The other parts of that half: the most waiters, and a bit that is set while one of them is being woken.
 constexpr std::uint32_t most_waiters = 0x7fff * one_waiter, waking = 0x8000 * one_waiter;
 
-// Looks at the lock less and less often: each look takes the cache line from the holder, which is fastest if it
-// does several calls in a row.
+// Looks at the lock less and less often: each look takes the cache line from the holder, which is fastest if
+// it does several calls in a row.
 bool spin_for(std::uint32_t *word) {
     for (int pauses = 1; pauses <= most_pauses; pauses *= 2) {
         for (int i = 0; i < pauses; ++i)
@@ -92,6 +92,16 @@ bool announce(std::uint32_t *word) {
     return true;
 }
 
+// Counts one waiter less. Without waiters, nobody is being woken.
+void leave(std::uint32_t *word) {
+    std::uint32_t seen = __atomic_load_n(word, __ATOMIC_RELAXED), left;
+    do {
+        left = seen - one_waiter;
+        if ((left & most_waiters) == 0)
+            left &= ~waking;
+    } while (!__atomic_compare_exchange_n(word, &seen, left, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+}
+
 // Sleeps until woken, unless the lock is free or a waiter is being woken, which may be this one. The kernel
 // compares the word with the value that this function has tested. So a thread only sleeps while the lock is
 // held and nobody is being woken, and the coming unlock sees the waiter.
@@ -117,14 +127,17 @@ void tw_port_lock_contended(std::uint32_t *word) {
         park(word, at_most);
     while (!spin_for(word));
     if (is_counted)
-        __atomic_fetch_sub(word, one_waiter, __ATOMIC_RELAXED);
+        leave(word);
 }
 
 // Wakes one waiter at a time: until that one runs, further unlocks need not call the kernel.
 void tw_port_wake_waiter(std::uint32_t *word) {
-    if ((__atomic_load_n(word, __ATOMIC_RELAXED) & waking) != 0 ||
-        (__atomic_fetch_or(word, waking, __ATOMIC_SEQ_CST) & waking) != 0)
-        return;
+    std::uint32_t seen = __atomic_load_n(word, __ATOMIC_RELAXED);
+    do
+        if ((seen & waking) != 0 || (seen & most_waiters) == 0)
+            return;
+    while (
+        !__atomic_compare_exchange_n(word, &seen, seen | waking, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
     const kept_errno kept;
     ::syscall(futex_call, word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
 }

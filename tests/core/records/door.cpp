@@ -7,6 +7,7 @@
 #include <tickwheel/port.h>
 
 #include "core/door.h"
+#include "core/engine.hpp"
 #include "core/records.hpp"
 #include "support/test.h"
 
@@ -146,6 +147,19 @@ TEST(records_of_the_library_count_what_calls_have_prevented) {
     test.locked(0, [](tw *w) { count_cancelled(w, 3, 2); });
     assert_int_equal(tw_core_cancelled(test.of(0), 3), 2);
     assert_int_equal(tw_core_cancelled(test.of(0), 2), 0);
+}
+
+// Another thread finds the wheel in this state while tw_core_shift has released the lock.
+TEST(records_of_the_library_are_shifted_before_anything_else_happens) {
+    wheels test;
+    timing record = {};
+    test.locked(0, [&](tw *w) { arm_record(w, record, 60, 0); });
+    wheel_in<library_wheel>(test.of(0)).begin_shift(7);
+    assert_int_equal(tw_next(test.of(0)), 100);
+    assert_int_equal(tw_advance(test.of(0), 116, TW_UNBOUNDED), 0);
+    assert_int_equal(test.fired[0].fires, 0);
+    assert_int_equal(tw_advance(test.of(0), 117, TW_UNBOUNDED), 0);
+    assert_int_equal(test.fired[0].fires, 1);
 }
 
 // An exception or a longjmp has left the callback.

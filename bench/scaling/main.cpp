@@ -29,7 +29,7 @@ constexpr const char *usage =
     "  --curve     only computes, from one-lane, lanes, outside, journey and lock-in-turn, in ns;\n"
     "              lines, turns and looks have defaults (bench/scaling/model.h)\n"
     "workloads: stop-start again move stop-start-firing again-firing move-firing keyed ttl\n"
-    "           lateness longest-call longest-call-burst calibration\n";
+    "           lateness longest-call longest-call-burst merging calibration\n";
 
 struct Options {
     double seconds = 3;
@@ -56,6 +56,7 @@ std::vector<Comparison> all_comparisons() {
     all.push_back(ttl_comparison());
     for (Comparison &each : delay_comparisons())
         all.push_back(std::move(each));
+    all.push_back(merging());
     all.push_back(calibration());
     return all;
 }

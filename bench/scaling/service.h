@@ -43,16 +43,17 @@ class Service {
         return handle;
     }
 
-    // Starts timers with a period of 100 ms, on each processor as many.
-    void fire_every_100_ms(std::size_t timers, Phases phases) {
+    // Starts timers with a period of 100 ms, on each processor as many: so many in a row, then on the next
+    // one.
+    void fire_every_100_ms(std::size_t timers, Phases phases, std::size_t in_a_row = 1000) {
         const std::int64_t first = tw_runtime_now(runtime_) + 5 * period_ns;
         tw_task task{};
         task.fn = count;
         task.arg = &fired_;
         Random random(6);
         for (std::size_t i = 0; i < timers; ++i) {
-            if (i % block == 0)
-                pin(i / block);
+            if (i % in_a_row == 0)
+                pin(i / in_a_row);
             tw_when when{};
             when.absolute = 1;
             when.due_ns = first + (phases == Phases::equal ? 0 : random.below(period_ns));
@@ -67,7 +68,6 @@ class Service {
     std::uint64_t fired() const { return fired_.load(std::memory_order_relaxed); }
 
   private:
-    static constexpr std::size_t block = 1000;
     static constexpr std::uint32_t period_ns = 100 * millisecond;
 
     // Only the runtime's thread writes the count.

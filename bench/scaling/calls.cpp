@@ -64,7 +64,7 @@ constexpr Setting settings[] = {
     {"two-threads-1-lane", 2, 1, Lanes::one}, {"two-runtimes-1-lane", 2, 2, Lanes::one},
 };
 
-// Returns millions of calls a second, and of fires. `firing` timers in all fire every 100 ms.
+// `firing` timers in all fire every 100 ms.
 template <Call call>
 std::vector<double> measure_calls(const Setting &setting, std::size_t firing, double seconds) {
     std::vector<std::unique_ptr<Service>> services;
@@ -81,14 +81,14 @@ std::vector<double> measure_calls(const Setting &setting, std::size_t firing, do
     };
     const std::uint64_t fired_before = fired();
     const std::int64_t start = monotonic_ns();
-    const double calls = million_calls(setting.threads, seconds, [&](std::size_t thread) {
+    const Calls calls = make_calls(setting.threads, seconds, [&](std::size_t thread) {
         return [caller = Caller(*services[thread % setting.runtimes], pending_timers / setting.threads,
                                 thread)]() mutable { (caller.*call)(); };
     });
     const double fires =
         1e3 * static_cast<double>(fired() - fired_before) / static_cast<double>(monotonic_ns() - start);
     require(firing != 0 || fires == 0, "a timer fired that is not due");
-    return {calls, fires};
+    return {calls.millions_a_second, calls.cpu_ns, fires};
 }
 
 template <Call call> Comparison calls(const char *name, const char *meaning, std::size_t firing) {
@@ -96,7 +96,7 @@ template <Call call> Comparison calls(const char *name, const char *meaning, std
     made.name = name;
     made.meaning = meaning;
     made.n = pending_timers;
-    made.units = {"M calls/s", "M fires/s"};
+    made.units = {"M calls/s", "cpu ns/call", "M fires/s"};
     for (const Setting &setting : settings)
         made.variants.push_back({setting.name, [&setting, firing](double seconds) {
                                      return measure_calls<call>(setting, firing, seconds);
@@ -151,14 +151,15 @@ std::vector<double> measure_keys(const Setting &setting, double seconds) {
     std::vector<std::unique_ptr<KeyedTable>> tables;
     for (std::size_t i = 0; i < setting.runtimes; ++i)
         tables.push_back(std::make_unique<KeyedTable>(setting.lanes));
-    return {million_calls(setting.threads, seconds, [&](std::size_t thread) {
+    const Calls calls = make_calls(setting.threads, seconds, [&](std::size_t thread) {
         KeyedTable &table = *tables[thread % setting.runtimes];
         return [&table, random = Random(thread), used = std::size_t{0}]() mutable {
             const std::uint32_t number = random.below(keys);
             table.cancel(number);
             table.set(number, far_delays()[++used % far_delays().size()]);
         };
-    })};
+    });
+    return {calls.millions_a_second, calls.cpu_ns};
 }
 
 Comparison keyed() {
@@ -166,7 +167,7 @@ Comparison keyed() {
     made.name = "keyed";
     made.meaning = "cancel the timer of a random one of n keys of 16 bytes and set another";
     made.n = keys;
-    made.units = {"M calls/s"};
+    made.units = {"M calls/s", "cpu ns/call"};
     for (const Setting &setting : settings)
         made.variants.push_back(
             {setting.name, [&setting](double seconds) { return measure_keys(setting, seconds); }});

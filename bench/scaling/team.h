@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "cpu.h"
 #include "module.h"
 
 namespace bench::scaling {
@@ -71,17 +72,24 @@ template <class Make, class During> void work_together(std::size_t threads, Make
 
 inline void sleep_for(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
 
-// make(thread) returns a call. Returns millions of calls a second, of all threads together.
-template <class Make> double million_calls(std::size_t threads, double seconds, Make make) {
-    std::atomic<std::uint64_t> calls{0};
+struct Calls {
+    double millions_a_second;  // of all threads together
+    double cpu_ns;             // of a call: other programs and time asleep do not count
+};
+
+// make(thread) returns a call, which the threads make over and over.
+template <class Make> Calls make_calls(std::size_t threads, double seconds, Make make) {
+    std::atomic<std::uint64_t> calls{0}, cpu{0};
     std::int64_t lasted = 0;
     work_together(
         threads,
         [&](std::size_t thread) {
-            return [&calls, call = make(thread)](const Flag &over) mutable {
+            return [&calls, &cpu, call = make(thread)](const Flag &over) mutable {
+                const double start = cpu_ns();
                 std::uint64_t count = 0;
                 for (; !over.load(std::memory_order_relaxed); ++count)
                     call();
+                cpu += static_cast<std::uint64_t>(cpu_ns() - start);
                 calls += count;
             };
         },
@@ -90,7 +98,9 @@ template <class Make> double million_calls(std::size_t threads, double seconds, 
             sleep_for(seconds);
             lasted = monotonic_ns() - start;
         });
-    return 1e3 * static_cast<double>(calls) / static_cast<double>(lasted);
+    require(calls != 0, "no thread made a call");
+    return {1e3 * static_cast<double>(calls) / static_cast<double>(lasted),
+            per(static_cast<double>(cpu), calls)};
 }
 
 }  // namespace bench::scaling

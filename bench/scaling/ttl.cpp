@@ -43,7 +43,7 @@ std::vector<double> measure(const Setting &setting, double seconds) {
         for (const Name &name : names)
             maps.back()->map.set(name, Value{});
     }
-    return {million_calls(setting.threads, seconds, [&](std::size_t thread) {
+    const Calls calls = make_calls(setting.threads, seconds, [&](std::size_t thread) {
         auto &map = maps[thread % setting.maps]->map;
         return [&map, &names, random = Random(thread), k = std::uint64_t{0}]() mutable {
             const Name &name = names[random.below(entries)];
@@ -52,7 +52,8 @@ std::vector<double> measure(const Setting &setting, double seconds) {
             else
                 require(map.get(name).has_value(), "an entry was lost");
         };
-    })};
+    });
+    return {calls.millions_a_second, calls.cpu_ns};
 }
 
 }  // namespace
@@ -62,7 +63,7 @@ Comparison ttl_comparison() {
     made.name = "ttl";
     made.meaning = "nine gets to one set of random ones of n entries, bounded to twice as many";
     made.n = entries;
-    made.units = {"M calls/s"};
+    made.units = {"M calls/s", "cpu ns/call"};
     for (const Setting &setting : settings)
         made.variants.push_back(
             {setting.name, [&setting](double seconds) { return measure(setting, seconds); }});

@@ -1,5 +1,6 @@
 // tickwheel_pending_bench: what timers by handle cost when 1, 10 or 100 million of them are pending: memory,
-// a start, a move, a whole life, and the longest tick. Each number of timers runs in processes of its own.
+// a start, a move, a whole life, and the longest tick. A life is the start, the timer's share of all ticks,
+// and the call. Each run is a process of its own.
 #include <tickwheel/timers.h>
 
 #include <sys/wait.h>

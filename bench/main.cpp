@@ -29,7 +29,8 @@ constexpr const char *usage =
     "              tickwheel-sleep tickwheel-epoll tickwheel-uring tickwheel-timerfd (its drivers)\n"
     "              timerfd-loop (raw) libev libuv libevent asio\n"
     "  contend foreign\n"
-    "              tickwheel tickwheel-1us (its tick) libev libev-sparing (of wake-ups)\n"
+    "              tickwheel (nodes) tickwheel-1us (its tick) tickwheel-handles\n"
+    "              tickwheel-1-lane (handles) libev libev-sparing (of wake-ups)\n"
     "              multimap, clock-read and lock (what parts of foreign cost)\n"
     "  handle life churn block memory-handle\n"
     "              tickwheel tickwheel-nodes (intrusive; has no memory-handle)\n"
@@ -64,6 +65,8 @@ const std::vector<Name> implementation_names = {
     {Kind::waiting, "asio"},
     {Kind::threads, "tickwheel"},
     {Kind::threads, "tickwheel-1us"},
+    {Kind::threads, "tickwheel-handles"},
+    {Kind::threads, "tickwheel-1-lane"},
     {Kind::threads, "libev"},
     {Kind::threads, "libev-sparing"},
     {Kind::threads, "multimap"},

@@ -1,14 +1,13 @@
 // The workloads with their units, and the three kinds of report; see report.h.
 #include "report.h"
 
-#include <sys/utsname.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <set>
 #include <utility>
+
+#include "machine.h"
 
 namespace bench {
 
@@ -119,31 +118,10 @@ void print_result(const Result &result, const Result *ours) {
     std::printf("\n");
 }
 
-std::string quoted(const std::string &text) {
-    std::string json = "\"";
-    for (char c : text)
-        if (c == '"' || c == '\\')
-            json += {'\\', c};
-        else if (c >= ' ')
-            json += c;
-    return json + "\"";
-}
-
-std::string cpu_model() {
-    std::ifstream cpuinfo("/proc/cpuinfo");
-    for (std::string line; std::getline(cpuinfo, line);)
-        if (line.starts_with("model name"))
-            return line.substr(line.find(':') + 2);
-    return "unknown";
-}
-
 void write_machine(std::ostream &out, const std::vector<Implementation> &implementations) {
-    utsname system;
-    uname(&system);
-    out << "{\"cpu\":" << quoted(cpu_model()) << ",\"cores\":" << sysconf(_SC_NPROCESSORS_ONLN)
-        << ",\"memory_mb\":" << (sysconf(_SC_PHYS_PAGES) / 1024) * (sysconf(_SC_PAGESIZE) / 1024)
-        << ",\"system\":" << quoted(std::string(system.sysname) + " " + system.release)
-        << ",\"compiler\":" << quoted(__VERSION__) << ",\"versions\":{";
+    out << "{";
+    bench::write_machine(out);
+    out << ",\"versions\":{";
     std::set<std::string> written;
     for (const Implementation &each : implementations)
         if (written.insert(each.name).second)

@@ -189,7 +189,7 @@ bench() {
     sources cpp in bench durable/bench | grep -zvE '/(asio|glib|heap4|libev|libevent|libuv)\.cpp$' |
         xargs -0 -n 1 -P "$(nproc)" g++ -std=c++20 -fsyntax-only -Iinclude -Isrc -Icalendar/include -Idurable/include -Ibench \
             "-I$config" "-DTW_PORT_HEADER=\"$PWD/src/ports/linux/port.h\"" -DBENCH_WHEEL_FLAGS=0 -DBENCH_TICK_NS=1000000 \
-            -DBENCH_SCAN=1 '-DBENCH_DRIVER="epoll"' >&2
+            -DBENCH_SCAN=1 -DBENCH_LANES=1 '-DBENCH_DRIVER="epoll"' >&2
 }
 
 # Each header is in a header set, so that CMake installs it; except port.h, and the header for Zephyr, whose

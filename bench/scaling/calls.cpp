@@ -1,0 +1,200 @@
+// Calls on timers by handle and by key: one thread and two, on one runtime and on a runtime each.
+#include <tickwheel/keyed.h>
+
+#include <array>
+#include <memory>
+
+#include "keys.h"
+#include "scaling.h"
+#include "service.h"
+
+namespace bench::scaling {
+
+namespace {
+
+// Delays of 10 to 20 s, so that nothing comes due during a run.
+const Delays &far_delays() {
+    static const Delays delays = [] {
+        Random random(7);
+        Delays drawn(1u << 16);
+        for (std::int64_t &each : drawn)
+            each = 10'000 * millisecond + random.below(10'000) * millisecond;
+        return drawn;
+    }();
+    return delays;
+}
+
+// The timers of one thread, and its random choices.
+class Caller {
+  public:
+    Caller(Service &service, std::size_t timers, std::size_t thread)
+        : service_(&service), random_(thread), handles_(timers) {
+        for (tw_handle &each : handles_)
+            each = service.start(delay());
+    }
+
+    void stop_and_start() {
+        tw_handle &timer = any();
+        require(tw_timer_cancel(service_->timers(), timer) == 1, "tw_timer_cancel");
+        timer = service_->start(delay());
+    }
+    void again() { require(tw_timer_again(service_->timers(), any()) == 0, "tw_timer_again"); }
+    void move() { require(tw_timer_move(service_->timers(), any(), delay()) == 0, "tw_timer_move"); }
+
+  private:
+    tw_handle &any() { return handles_[random_.below(static_cast<std::uint32_t>(handles_.size()))]; }
+    std::int64_t delay() { return far_delays()[++used_ & (far_delays().size() - 1)]; }
+
+    Service *service_;
+    Random random_;
+    std::vector<tw_handle> handles_;
+    std::size_t used_ = 0;
+};
+
+using Call = void (Caller::*)();
+
+struct Setting {
+    const char *name;
+    std::size_t threads, runtimes;
+    Lanes lanes;
+};
+constexpr Setting settings[] = {
+    {"one-thread", 1, 1, Lanes::usual},       {"two-threads", 2, 1, Lanes::usual},
+    {"two-runtimes", 2, 2, Lanes::usual},     {"one-thread-1-lane", 1, 1, Lanes::one},
+    {"two-threads-1-lane", 2, 1, Lanes::one}, {"two-runtimes-1-lane", 2, 2, Lanes::one},
+};
+
+// `firing` timers in all fire every 100 ms.
+template <Call call>
+std::vector<double> measure_calls(const Setting &setting, std::size_t firing, double seconds) {
+    std::vector<std::unique_ptr<Service>> services;
+    for (std::size_t i = 0; i < setting.runtimes; ++i)
+        services.push_back(std::make_unique<Service>(setting.lanes));
+    for (auto &each : services)
+        if (firing != 0)
+            each->fire_every_100_ms(firing / setting.runtimes, Phases::spread);
+    auto fired = [&] {
+        std::uint64_t sum = 0;
+        for (auto &each : services)
+            sum += each->fired();
+        return sum;
+    };
+    const std::uint64_t fired_before = fired();
+    const std::int64_t start = monotonic_ns();
+    const Calls calls = make_calls(setting.threads, seconds, [&](std::size_t thread) {
+        return [caller = Caller(*services[thread % setting.runtimes], pending_timers / setting.threads,
+                                thread)]() mutable { (caller.*call)(); };
+    });
+    const double fires =
+        1e3 * static_cast<double>(fired() - fired_before) / static_cast<double>(monotonic_ns() - start);
+    require(firing != 0 || fires == 0, "a timer fired that is not due");
+    return {calls.millions_a_second, calls.cpu_ns, fires};
+}
+
+template <Call call> Comparison calls(const char *name, const char *meaning, std::size_t firing) {
+    Comparison made;
+    made.name = name;
+    made.meaning = meaning;
+    made.n = pending_timers;
+    made.units = {"M calls/s", "cpu ns/call", "M fires/s"};
+    for (const Setting &setting : settings)
+        made.variants.push_back({setting.name, [&setting, firing](double seconds) {
+                                     return measure_calls<call>(setting, firing, seconds);
+                                 }});
+    const bool is_target = call == &Caller::stop_and_start;
+    made.ratios = {
+        {"two threads compared with one", "two-threads", "one-thread", is_target && firing == 0 ? 1.7 : 0},
+        {"two threads compared with two runtimes", "two-threads", "two-runtimes",
+         !is_target    ? 0
+         : firing == 0 ? 0.85
+                       : 0.8},
+        {"one thread compared with one lane", "one-thread", "one-thread-1-lane",
+         is_target && firing == 0 ? 0.95 : 0},
+        {"one lane, two threads compared with one", "two-threads-1-lane", "one-thread-1-lane",
+         is_target && firing == 0 ? 0.8 : 0},
+    };
+    return made;
+}
+
+// --- keys ----------------------------------------------------------------------------------
+
+constexpr std::size_t keys = 100'000;
+
+class KeyedTable {
+  public:
+    explicit KeyedTable(Lanes lanes) : service_(lanes) {
+        require(tw_keyed_new(&keyed_, service_.runtime(), nullptr) == 0, "tw_keyed_new");
+        for (std::size_t i = 0; i < keys; ++i)
+            set(i, far_delays()[i % far_delays().size()]);
+    }
+
+    void set(std::uint64_t number, std::int64_t delay_ns) {
+        const Key key = key_of(number);
+        require(tw_keyed_after(
+                    keyed_, tw_key_bytes(key.bytes, sizeof key.bytes), delay_ns,
+                    [](const tw_event *, void *) { require(false, "a timer fired that is not due"); },
+                    nullptr) == 0,
+                "tw_keyed_after");
+    }
+    void cancel(std::uint64_t number) {
+        const Key key = key_of(number);
+        tw_keyed_cancel(keyed_, tw_key_bytes(key.bytes, sizeof key.bytes));
+    }
+
+  private:
+    Service service_;
+    tw_keyed *keyed_ = nullptr;  // freed with the runtime
+};
+
+// Both threads take any of the keys, so a key may be absent when a thread cancels its timer.
+std::vector<double> measure_keys(const Setting &setting, double seconds) {
+    std::vector<std::unique_ptr<KeyedTable>> tables;
+    for (std::size_t i = 0; i < setting.runtimes; ++i)
+        tables.push_back(std::make_unique<KeyedTable>(setting.lanes));
+    const Calls calls = make_calls(setting.threads, seconds, [&](std::size_t thread) {
+        KeyedTable &table = *tables[thread % setting.runtimes];
+        return [&table, random = Random(thread), used = std::size_t{0}]() mutable {
+            const std::uint32_t number = random.below(keys);
+            table.cancel(number);
+            table.set(number, far_delays()[++used % far_delays().size()]);
+        };
+    });
+    return {calls.millions_a_second, calls.cpu_ns};
+}
+
+Comparison keyed() {
+    Comparison made;
+    made.name = "keyed";
+    made.meaning = "cancel the timer of a random one of n keys of 16 bytes and set another";
+    made.n = keys;
+    made.units = {"M calls/s", "cpu ns/call"};
+    for (const Setting &setting : settings)
+        made.variants.push_back(
+            {setting.name, [&setting](double seconds) { return measure_keys(setting, seconds); }});
+    made.ratios = {
+        {"two threads compared with one", "two-threads", "one-thread", 1.6},
+        {"two threads compared with two runtimes", "two-threads", "two-runtimes"},
+        {"one thread compared with one lane", "one-thread", "one-thread-1-lane"},
+        {"one lane, two threads compared with one", "two-threads-1-lane", "one-thread-1-lane"},
+    };
+    return made;
+}
+
+}  // namespace
+
+std::vector<Comparison> call_comparisons() {
+    constexpr std::size_t none = 0;
+    return {
+        calls<&Caller::stop_and_start>("stop-start", "cancel a random one of n timers and start another",
+                                       none),
+        calls<&Caller::again>("again", "restart a random one of n timers", none),
+        calls<&Caller::move>("move", "move a random one of n timers", none),
+        calls<&Caller::stop_and_start>("stop-start-firing", "the same while a million fires a second run",
+                                       firing_timers),
+        calls<&Caller::again>("again-firing", "the same while a million fires a second run", firing_timers),
+        calls<&Caller::move>("move-firing", "the same while a million fires a second run", firing_timers),
+        keyed(),
+    };
+}
+
+}  // namespace bench::scaling

@@ -116,10 +116,10 @@ struct tw_runtime_options {
     uint64_t cpus;
     int priority;
 
-    /* The number of lanes, at most 64. Timers of timers.h that threads start on different processors go to
-     * different lanes, so that these threads do not wait for each other. A lane takes 60 KB once it is used. 0:
-     * one for each processor that the process may use; with "manual" one. 1: one. With TW_CLOCK_WALL there
-     * is always one. */
+    /* The most lanes, up to 64. Timers of timers.h go to the lane of the processor on which they are
+     * started, and timers of keyed.h to a lane by their key, so that threads on different processors
+     * seldom wait for each other. Their order stays the same. A lane takes 60 KB once it is used. 0:
+     * four for each processor; with "manual" one. 1: one. With TW_CLOCK_WALL there is always one. */
     unsigned lanes;
 };
 

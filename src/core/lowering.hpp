@@ -172,7 +172,7 @@ template <class Shape> class lowering : public record_placement<Shape> {
     // Any other node was postponed, and is placed as if armed now.
     void lower_node(tw_node &node, unsigned level, unsigned slot, tick opening) {
         TW_CHECKS(kept(&node));
-        const tick t = cursor + distance_to(node.expiry);
+        const tick t = this->tick_for(node);
         const unsigned differs_on = Shape::level_of(t ^ opening);
         take_in_walk(node);
         if (differs_on < level)

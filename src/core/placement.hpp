@@ -75,13 +75,11 @@ template <class Shape> struct placement : wheel_state {
 
     // The earliest tick for a timer to stand at: that of an overdue one. A lane's cursor may lag behind the
     // others.
-    tick earliest() const {
 #if TW_RUNTIME
-        if (lanes != nullptr)
-            return larger(cursor, __atomic_load_n(&lanes->cursor, __ATOMIC_RELAXED));
-#endif
-        return cursor;
+    tick earliest() const {
+        return lanes == nullptr ? cursor : larger(cursor, __atomic_load_n(&lanes->cursor, __ATOMIC_RELAXED));
     }
+#endif
 
     // The common cursor never goes back: a lane that lags behind may move step by step.
     void move_cursor(tick to) {
@@ -116,10 +114,16 @@ template <class Shape> struct placement : wheel_state {
     void end_quiet() { quiet_until = 0; }  // 0 is never in the future
 
     // Puts a node into the slot of its expiry, last among the nodes of its tick.
-    void place(tw_node &node) {
-        const tick from = earliest();
-        slots.put(node, slot_to_join(from + distance(from, node.expiry)));
+    // The tick at which a node belongs.
+    tick tick_for(const tw_node &node) const {
+#if TW_RUNTIME
+        return larger(earliest(), node.expiry);
+#else
+        return cursor + distance_to(node.expiry);
+#endif
     }
+
+    void place(tw_node &node) { slots.put(node, slot_to_join(tick_for(node))); }
     TW_INLINE_IF_FAST void take(tw_node &node) { slots.take(node); }
 
     // The slot of a level that opens when the cursor reaches t.

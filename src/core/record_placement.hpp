@@ -30,10 +30,10 @@ template <class Shape> class record_placement : public placement<Shape> {
     }
 
     // A move to a tick later than the entry's touches only the record, unless `lag` overflows, or the entry
-    // is at the cursor, where the queue may already hold it by the record's old order.
+    // may be at the cursor, where the queue may already hold it by the record's old order.
     TW_INLINED void move_record(timing &record, tick to) {
         const tick of_entry = record.due - record.lag;
-        if (to > of_entry && to - of_entry <= UINT32_MAX && of_entry + logs().offset > cursor) {
+        if (to > of_entry && to - of_entry <= UINT32_MAX && of_entry + logs().offset > this->earliest()) {
             record.lag = static_cast<std::uint32_t>(to - of_entry);
             record.due = to;
             record.order = ++this->order;

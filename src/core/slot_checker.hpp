@@ -127,7 +127,7 @@ template <class Shape> class slot_checker : private broken_invariants {
         expect(is_tick(node.expiry), "a pending node has a tick", &node);
         if (where == nullptr)
             return;
-        const tick due_in = w_.distance_to(node.expiry);
+        const tick due_in = w_.distance_to(w_.tick_for(node));
         expect(due_in >= where->opening, "no slot opens after a node in it is due", &node);
     }
 

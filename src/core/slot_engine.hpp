@@ -159,7 +159,7 @@ template <class Shape> class slot_engine : public lowering<Shape> {
     // The same when look() has found nothing up to `limit`. If a slot opens by `now`, its tick with order 0:
     // no timer comes before that; else `never`.
     tw_core_place place_of_opening() const {
-        const tick distance = next_stop(now - cursor + 1);
+        const tick distance = next_stop_within(now - cursor + 1);
         return {distance > now - cursor ? never : cursor + distance, 0};
     }
 #endif
@@ -193,7 +193,7 @@ template <class Shape> class slot_engine : public lowering<Shape> {
         if (open_level != 0)
             return lower(most);
         if (!is_cursor_busy())
-            open_next(next_stop(this->end_of_advance() - cursor));
+            open_next(next_stop());
         else if (const std::uint32_t moved = this->clean_cursor(most); moved != 0)
             return moved;
         else
@@ -326,13 +326,14 @@ template <class Shape> class slot_engine : public lowering<Shape> {
         return attention.run();
     }
 
-    // The distance to the next tick to go to, at most `most`. With has_room, the search looks at a few
-    // nodes, to go straight to the tick at which they are due.
-    TW_ONE_COPY tick next_stop(tick most) const {
+    // The distance to the next tick to go to, at most `most`. With has_room, the search looks at a few nodes,
+    // to go straight to the tick at which they are due.
+    tick next_stop_within(tick most) const {
         search<Shape> stop(*this, has_room ? nodes_worth_a_look : 0, 0, most);
         stop.for_opening();
         return stop.run();
     }
+    TW_ONE_COPY tick next_stop() const { return next_stop_within(this->end_of_advance() - cursor); }
 
     // Moves the cursor by this distance to the next busy slot or to `now`, and opens the slots there.
     //

@@ -2,6 +2,7 @@
 #include "lanes.hpp"
 
 #include <sched.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -29,16 +30,6 @@ std::uint64_t read_moment(const tw_core_lanes *lanes) {
     return moment_now(*static_cast<const lane_table *>(lanes));
 }
 
-// Calls what(processor) for each processor that the process may use, of the first 256.
-template <class Do> void for_each_processor(Do what) {
-    cpu_set_t usable;
-    if (sched_getaffinity(0, sizeof usable, &usable) != 0)
-        return;
-    for (unsigned cpu = 0; cpu != sizeof lane_table::of_processor; ++cpu)
-        if (CPU_ISSET(cpu, &usable))
-            what(cpu);
-}
-
 // -1 if the system cannot tell.
 int current_processor() {
 #ifdef TW_HAS_RSEQ
@@ -53,14 +44,16 @@ int current_processor() {
 
 }  // namespace
 
+// Four for each processor, so that two keys, which choose their lanes, seldom choose the same. A processor
+// that the process may not use now may be permitted later.
 unsigned find_usual_lanes() {
-    unsigned count = usual_lanes;
-    if (count == 0)
-        for_each_processor([&count](unsigned) { ++count; });
-    return base::smaller(base::larger(count, 1U), most_lanes);
+    if (usual_lanes != 0)
+        return usual_lanes;
+    const long processors = sysconf(_SC_NPROCESSORS_CONF);
+    return processors > 0 && processors < long{most_lanes / 4} ? 4 * static_cast<unsigned>(processors)
+                                                               : most_lanes;
 }
 
-// Processors that the process may use later share the lanes of the others.
 void open_lanes(lane_table &lanes, tw &wheel, const clock_source &clock, unsigned limit) {
     lanes.clock = &clock;
     lanes.limit = limit;
@@ -68,9 +61,6 @@ void open_lanes(lane_table &lanes, tw &wheel, const clock_source &clock, unsigne
     lanes.wheels[0].store(&wheel, std::memory_order_relaxed);
     for (auto &each : lanes.attention)
         each.next = never;
-    unsigned rank = 0;
-    for_each_processor(
-        [&](unsigned cpu) { lanes.of_processor[cpu] = static_cast<std::uint8_t>(rank++ % limit); });
     lanes.moment = read_moment;
     lanes.cursor = tw_now(&wheel);
     if (limit != 1)
@@ -112,8 +102,7 @@ int make_lane(tw_runtime &rt, unsigned number) {
 unsigned find_current_lane(const lane_table &lanes) {
     if (lanes_take_turns) [[unlikely]]
         return static_cast<unsigned>(lanes.turns.fetch_add(1, std::memory_order_relaxed) % lanes.limit);
-    const auto cpu = static_cast<unsigned>(current_processor());
-    return cpu < sizeof lanes.of_processor ? lanes.of_processor[cpu] : cpu % lanes.limit;
+    return static_cast<unsigned>(current_processor()) % lanes.limit;
 }
 
 // --- firing --------------------------------------------------------------------------------

@@ -26,17 +26,16 @@ namespace tickwheel::runtime {
 
 inline constexpr unsigned most_lanes = 64;
 
-// Tests change these: the number of lanes of a runtime whose options leave it open (0: one for each processor
-// in use), and whether one thread's timers go to the lanes in turn.
+// Tests change these: the number of lanes of a runtime whose options leave it open (0: enough for
+// the processors), and whether one thread's timers go to the lanes in turn.
 extern unsigned usual_lanes;
 extern bool lanes_take_turns;
 
 // Different threads write the parts between the gaps.
 struct lane_table : tw_core_lanes {
-    char cursor_line[64];       // the firing thread often writes the cursor
-    const clock_source *clock;  // fixed, like the next two
-    unsigned limit;             // the number of lanes that may be made
-    std::uint8_t of_processor[256];
+    char cursor_line[64];                      // the firing thread often writes the cursor
+    const clock_source *clock;                 // fixed, like the next
+    unsigned limit;                            // the number of lanes that may be made
     std::atomic<std::uint64_t> made;           // bit n: lane n exists
     std::atomic<tw *> wheels[most_lanes];      // null until made
     mutable std::atomic<std::uint64_t> count;  // of arms on virtual time

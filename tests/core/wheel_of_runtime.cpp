@@ -65,7 +65,9 @@ void assert_fires(const std::vector<tick> &expected) {
 }
 
 // With ten parts in a tick, the resolution is 0.1 tick.
-tw_core_grid every_25_parts(tw_missed policy, std::uint32_t times) { return {3, 5, 10, 25, policy, times, 0}; }
+tw_core_grid every_25_parts(tw_missed policy, std::uint32_t times) {
+    return {3, 5, 10, 25, policy, times, 0};
+}
 
 void arm(const tw_core_grid &grid) { assert_int_equal(tw_core_arm_grid(&storage, &node, &grid), 0); }
 

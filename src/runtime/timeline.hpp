@@ -27,7 +27,7 @@ inline constexpr tick falling_asleep = never;  // see timeline
 // before the firing thread's sleep ends.
 //
 // Each lane has a `next`, no later than the first tick at which its wheel needs attention: a call that arms
-// lowers it, after it has armed; the firing thread sets it anew with the wheel locked. Before the firing
+// lowers it, after it has armed; the firing thread computes it with the wheel locked. Before the firing
 // thread sleeps, it sets `asleep_until` to `falling_asleep`, then to the least `next`, and then reads all of
 // them again. A call that has lowered a `next` reads `asleep_until`. If it reads the tick, and its own is
 // earlier, it wakes the driver, which remembers a wake that comes before its wait. If it reads anything

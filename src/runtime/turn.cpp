@@ -276,7 +276,7 @@ tick least_next(const lane_table &lanes) {
 }
 
 // The first tick at which a lane needs attention. The timer for which a `next` was lowered may be gone, so
-// this sets the least one anew, until that makes no difference.
+// this computes the least one, until that makes no difference.
 tick find_next(lane_table &lanes) {
     for (tick least = least_next(lanes);;) {
         for_each_lane(lanes, [&](tw &wheel, unsigned number) {

@@ -282,6 +282,10 @@ class Runtime:
 
     def children(self):
         wheels = {"[steady]": self.value["steady"]["wheel"]}
+        lanes = self.value["steady"]["lanes"]
+        for number in range(1, int(plain(lanes["made"])).bit_length()):
+            if int(plain(lanes["wheels"][number])):
+                wheels[f"[lane {number}]"] = plain(lanes["wheels"][number]).dereference()
         if int(self.value["absolute"]) != int(self.value["steady"].address):
             wheels["[wall]"] = self.value["absolute"].dereference()["wheel"]
         yield from wheels.items()
@@ -294,17 +298,20 @@ class Runtime:
 
 
 class Set:
-    """struct tw_timers and struct tw_keyed, which the library implements as record_set"""
+    """struct tw_timers and struct tw_keyed, which the library implements as timer_set"""
 
     def __init__(self, value):
         self.value = value
 
     def to_string(self):
         runtime = self.value["rt"].dereference()
-        number = int(self.value["label"])
-        return f"{int(self.value['count'])} timers of {'keys' if int(self.value['lookup']) else 'handles'}" + (
+        traits = self.value["traits"]
+        number = int(traits["label"])
+        lanes = [plain(self.value["in_lanes"][lane]) for lane in range(int(self.value["lanes"]))]
+        count = sum(int(lane.dereference()["count"]) for lane in lanes if int(lane))
+        return f"{count} timers of {'keys' if int(traits['lookup']) else 'handles'}" + (
             f', label "{label_text(runtime, number)}"' if number else "") + (
-            ", on workers" if int(self.value["workers"]) else "")
+            ", on workers" if int(traits["workers"]) else "")
 
 
 class Handle:
@@ -318,7 +325,7 @@ class Handle:
 
 
 PRINTERS = {"tw_node": Node, "tw": Wheel, "tw_runtime": Runtime, "tw_timers": Set, "tw_keyed": Set,
-            "tickwheel::timers::record_set": Set}
+            "tickwheel::timers::timer_set": Set}
 
 
 class Printers(gdb.printing.PrettyPrinter):

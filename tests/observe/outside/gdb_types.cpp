@@ -5,7 +5,7 @@
 
 #include "core/engine.hpp"
 
-struct tw_timers : tickwheel::timers::record_set {};
+struct tw_timers : tickwheel::timers::timer_set {};
 
 extern "C" {
 extern const tw_runtime *tw_type_of_runtime;

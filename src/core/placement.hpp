@@ -105,9 +105,12 @@ template <class Shape> struct placement : wheel_state {
     // otherwise now, because look-ahead may have to begin. REQUIRES: t is not before the cursor
     TW_INLINE_ALWAYS unsigned slot_to_join(tick t) {
         const unsigned slot = Shape::slot_from(origin, t);
-        if (slot >= Shape::width(0))
+        if (slot >= Shape::width(0)) {
             end_quiet();
-        else if (t < quiet_until)
+#if TW_RUNTIME
+            __atomic_store_n(&placed, placed + 1, __ATOMIC_RELAXED);
+#endif
+        } else if (t < quiet_until)
             quiet_until = t;
         return slot;
     }

@@ -168,7 +168,7 @@ template <class Shape> class slot_engine : public lowering<Shape> {
     // only when these are finished. An empty wheel skips all slots on the way, but not while a callback runs,
     // because a timer that the callback arms for its own tick must fire before a timer for a later tick.
     TW_ONE_COPY next_step look() {
-        if (count == 0 && !slots.records.are_busy() && !this->is_in_callback() && this->may_skip_all()) {
+        if (count == 0 && !slots.records.are_busy() && !this->is_in_callback() && may_skip_all()) {
             this->move_cursor(this->end_of_advance());
             origin = cursor;
             open_level = 0;
@@ -289,6 +289,13 @@ template <class Shape> class slot_engine : public lowering<Shape> {
     }
 
   private:
+    // False for a lane that is not advancing: other lanes may not have come so far.
+#if TW_RUNTIME
+    bool may_skip_all() const { return this->lanes == nullptr || this->advancing; }
+#else
+    static constexpr bool may_skip_all() { return true; }
+#endif
+
     friend class slot_checker<Shape>;
     friend class walk<Shape>;
     friend struct test_access;

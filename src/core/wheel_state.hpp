@@ -98,6 +98,7 @@ struct wheel_state : wheel_sharing {
 #if TW_RUNTIME
     std::uint64_t order;   // of the timer armed last: it fires after the others of its tick (P3)
     tick limit;            // where an advance stops: at `now`, or before that so that another lane fires
+    std::uint32_t placed;  // atomic: counts the timers placed above level 0
     tw_core_lanes *lanes;  // what all lanes of a runtime share; null: the wheel is no lane
     bool fires_record;     // true while a record's callback runs
     std::uint32_t parts;   // the parts in a tick, for grids; 0 until the first grid is armed
@@ -128,15 +129,6 @@ struct wheel_state : wheel_sharing {
         return limit;
 #else
         return now;
-#endif
-    }
-
-    // False for a lane that is not advancing: other lanes may not have come so far.
-    bool may_skip_all() const {
-#if TW_RUNTIME
-        return lanes == nullptr || advancing;
-#else
-        return true;
 #endif
     }
 

@@ -124,8 +124,8 @@ class lanes_advance {
 
     // Goes back to the first step if timers come in for this advance during the second.
     int run() {
-        for_each_lane(lanes_, [&](tw &, unsigned number) {
-            if (next_of(lanes_, number) <= present_)
+        for_each_lane(lanes_, [&](const tw &wheel, unsigned number) {
+            if (next_of(lanes_, number) <= present_ || may_need_look_ahead(wheel, lanes_.visits[number]))
                 visit(number);
         });
         do
@@ -153,6 +153,13 @@ class lanes_advance {
         if (is_any_touched())
             for_each_lane(lanes_, __atomic_exchange_n(&lanes_.touched, 0, __ATOMIC_ACQ_REL),
                           [&](tw &, unsigned number) { visit(number); });
+    }
+
+    // The `next` of a lane does not know of timers that were placed above level 0 meanwhile, and may need
+    // look-ahead. A few do not matter, and many begin to need it more than so many ticks ahead.
+    bool may_need_look_ahead(const tw &wheel, const lane_table::visit &last) const {
+        constexpr std::uint32_t few = 32, often = 16;
+        return present_ - last.at >= often && tw_core_placed(&wheel) - last.placed > few;
     }
 
     void visit(unsigned number) {
@@ -185,6 +192,7 @@ class lanes_advance {
     bool end_all() {
         bool is_done = true;
         for_each_lane(lanes_, visited_, [&](tw &wheel, unsigned number) {
+            lanes_.visits[number] = {present_, tw_core_placed(&wheel)};
             is_done = is_done && advance(wheel, number, whole);
         });
         return is_done;
@@ -194,7 +202,7 @@ class lanes_advance {
     const tick present_;
     std::uint32_t budget_;
     std::uint64_t visited_ = 0;  // the lanes that take part
-    tw_core_place places_[most_lanes];
+    tw_core_place places_[most_lanes] = {};
 };
 
 }  // namespace

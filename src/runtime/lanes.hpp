@@ -46,6 +46,11 @@ struct lane_table : tw_core_lanes {
         char line[64 - sizeof(tick)];
         tick next;  // atomic; see timeline
     } attention[most_lanes];
+    // When the firing thread was last in a lane, and what tw_core_placed said then.
+    struct visit {
+        tick at;
+        std::uint32_t placed;
+    } visits[most_lanes];
 };
 
 // Sets up lane 0 of a timeline that may have `limit` lanes.

@@ -286,13 +286,21 @@ template <class Do> void for_each_wheel(tw_runtime &rt, Do what) {
     });
 }
 
-// Lowers the `next` of a lane. Returns true if the driver must be woken.
-[[gnu::cold, gnu::noinline]] bool lower_next(tw_runtime &rt, timeline &line, unsigned lane, tick due);
+// Lowers the `next` of a lane to this tick, if that is earlier.
+[[gnu::cold, gnu::noinline]] void lower(tick &next, tick due);
 
-// Call this after arming a timer for this tick. Returns true if the driver must be woken for it.
+// Whether to wake the driver for a timer that is due before `until`, as read from `asleep_until`.
+[[gnu::cold, gnu::noinline]] bool must_wake(tw_runtime &rt, timeline &line, unsigned lane, tick until);
+
+// Call this after arming a timer for this tick. Returns true if the driver must be woken for it. Looks at
+// `asleep_until` even if `next` is low enough: another call may have lowered it, and may not have woken the
+// driver yet.
 inline bool note_armed(tw_runtime &rt, timeline &line, unsigned lane, tick due) {
-    return due < __atomic_load_n(&line.lanes.attention[lane].next, __ATOMIC_RELAXED) &&
-           lower_next(rt, line, lane, due);
+    tick &next = line.lanes.attention[lane].next;
+    if (due < __atomic_load_n(&next, __ATOMIC_ACQUIRE))
+        lower(next, due);
+    const tick until = line.asleep_until.load();
+    return due < until && must_wake(rt, line, lane, until);
 }
 
 // The timeline that a node is, or was last, armed on. On a runtime with one timeline this does not read the

@@ -92,16 +92,15 @@ void wake_driver(tw_runtime &rt) {
                                             std::memory_order_relaxed);
 }
 
-// During a turn, the firing thread looks at the lane again, and needs no wake.
-bool lower_next(tw_runtime &rt, timeline &line, unsigned lane, tick due) {
-    tick &next = line.lanes.attention[lane].next;
+void lower(tick &next, tick due) {
     tick seen = __atomic_load_n(&next, __ATOMIC_RELAXED);
     while (due < seen &&
            !__atomic_compare_exchange_n(&next, &seen, due, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
     }
-    const tick until = line.asleep_until.load();
-    if (due >= until)
-        return false;
+}
+
+// During a turn, the firing thread looks at the lane again, and needs no wake.
+bool must_wake(tw_runtime &rt, timeline &line, unsigned lane, tick until) {
     if (!is_in_turn(__atomic_load_n(&rt.turn_number, __ATOMIC_ACQUIRE)))
         return until != falling_asleep;
     __atomic_fetch_or(&line.lanes.touched, std::uint64_t{1} << lane, __ATOMIC_ACQ_REL);
@@ -171,7 +170,7 @@ enum class fired { all, some, stopped };  // stopped: nothing more may fire in t
 // (ask_to_settle), and by now is settled. That interruption must not stop this turn. If a stop has
 // interrupted the wheel, `must_leave` says so.
 //
-// While the lanes advance, calls that arm for this turn's ticks say so (lower_next).
+// While the lanes advance, calls that arm for this turn's ticks say so (note_armed).
 fired fire_on(tw_runtime &rt, timeline &line, tick present) {
     for_each_lane(line.lanes, [](tw &wheel, unsigned) { tw_core_forget_interruption(&wheel); });
     if (must_leave(rt))

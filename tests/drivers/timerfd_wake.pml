@@ -9,7 +9,8 @@
  *
  * Simplifications
  *   - A call on the wheel is one step, because it holds the lock (lock.pml); so is timerfd_settime,
- *     which holds the kernel's. One timeline, and sequentially consistent memory: see sleep_wake.pml.
+ *     which holds the kernel's. One timeline with one lane, and sequentially consistent memory:
+ *     sleep_wake.pml has two lanes, and weaker memory.
  *   - Time has a few ticks; a clock that stands still is allowed. */
 
 #define ARMERS 2
@@ -17,12 +18,16 @@
 #define WAKERS 3
 #define LAST_TICK 2
 #define NEVER 7
+#define FALLING_ASLEEP 7 /* src/runtime/timeline.hpp: "tick falling_asleep = never" */
 #define AT_ONCE 0
+#define AWAKE 0 /* src/runtime/timeline.hpp: "tick awake = 0" */
 
 byte now;         /* the clock */
 byte due[ARMERS]; /* the wheel: each armer has one node */
+byte next = NEVER; /* src/runtime/lanes.hpp: "tick next;  // atomic; see timeline" */
+bool in_turn;      /* src/runtime/turn.hpp: "return turn_number % 2 != 0;" */
 
-byte asleep_until = AT_ONCE; /* src/runtime/timeline.hpp: "tick awake = 0" */
+byte asleep_until = AWAKE;
 bool woken;                             /* drivers/timerfd.cpp: "std::uint32_t woken" */
 
 /* src/runtime/state.hpp: "std::uint32_t> sleep_number{0}". Here: whether the number is odd, and for each
@@ -50,9 +55,17 @@ proctype clock() {
 
 /* --- firing, on either thread ---------------------------------------------------------------- */
 
+/* With the lock. */
+inline publish_next() {
+    next = (due[0] < due[1] -> due[0] : due[1]) /* src/core/door_api.hpp: "__atomic_store_n(published, next" */
+}
+
 inline fire_due() {
-    read_at = now;                      /* src/runtime/turn.cpp: "present_to_tell(rt, line, reading)" */
-    d_step {                            /* src/runtime/turn.cpp: "tw_advance(&line.wheel" */
+    d_step {
+        in_turn = true;                 /* src/runtime/turn.cpp: "set_turn_number(rt, rt.turn_number | 1);" */
+        read_at = now                   /* src/runtime/turn.cpp: "present_to_tell(rt, line, reading)" */
+    }
+    d_step {                            /* src/runtime/lanes.cpp: "tw_advance(&wheel, present, budget)" */
         if
         :: due[0] <= read_at -> due[0] = NEVER
         :: else
@@ -60,17 +73,40 @@ inline fire_due() {
         if
         :: due[1] <= read_at -> due[1] = NEVER
         :: else
+        fi;
+        publish_next()                  /* src/runtime/lanes.cpp: "tw_core_publish_next(&wheel, &lanes.attention[0].next);" */
+    };
+    in_turn = false                     /* src/runtime/turn.cpp: "set_turn_number(rt, rt.turn_number + 1);" */
+}
+
+inline find_next() {
+    do
+    :: until = next;                    /* src/runtime/turn.cpp: "for (tick least = least_next(lanes);;) {" */
+        publish_next();                 /* src/runtime/turn.cpp: "tw_core_publish_next(&wheel, &lanes.attention" */
+        again = next;                   /* src/runtime/turn.cpp: "const tick now = least_next(lanes);" */
+        if
+        :: d_step { again <= until -> until = again; again = 0 }; break /* src/runtime/turn.cpp: "if (now <= least)" */
+        :: else
         fi
-    }
+    od
 }
 
 inline publish_next_tick() {
-    asleep_until = NEVER;               /* src/runtime/turn.cpp: "line.asleep_until.store(never" */
-    d_step {                            /* src/runtime/turn.cpp: "tw_next(&line.wheel)" */
-        next = (due[0] < due[1] -> due[0] : due[1]);
-        next = (next <= read_at -> AT_ONCE : next)
-    }
-    asleep_until = next                 /* src/runtime/turn.cpp: "line.asleep_until.store(next" */
+    asleep_until = FALLING_ASLEEP;      /* src/runtime/turn.cpp: "line.asleep_until.store(falling_asleep);" */
+    find_next();                        /* src/runtime/turn.cpp: "tick until = find_next(line.lanes);" */
+    do                                  /* src/runtime/turn.cpp: "base::smaller(until, falling_asleep - 1)" */
+    :: asleep_until = (until < NEVER -> until : NEVER - 1);
+#ifdef BREAK_DOES_NOT_READ_AGAIN
+        break;
+#endif
+        again = next;                   /* src/runtime/turn.cpp: "again = least_next(line.lanes);" */
+        if
+        :: again >= until -> break      /* src/runtime/turn.cpp: "if (again >= until)" */
+        :: d_step { else -> until = again; again = 0 }
+        fi
+    od;
+    again = 0;
+    until = (until <= read_at -> AT_ONCE : until) /* src/runtime/turn.cpp: "return next <= present ? 0 :" */
 }
 
 inline settle_wakes() {
@@ -81,7 +117,7 @@ inline settle_wakes() {
 }
 
 inline mark_awake() {
-    asleep_until = AT_ONCE;             /* src/runtime/turn.cpp: "line.asleep_until.store(awake" */
+    asleep_until = AWAKE;               /* src/runtime/turn.cpp: "asleep_until.store(awake, std::memory_order_relaxed); });" */
 #ifndef BREAK_SETTLES_BEFORE_THE_DRIVER
     settle_wakes()
 #endif
@@ -102,7 +138,7 @@ inline program() {
 #ifdef BREAK_FORGETS_EARLY_WAKES
     settle();
 #endif
-    timer = next;                       /* drivers/timerfd.cpp: "int error = s.steady.set(until->" */
+    timer = until;                      /* drivers/timerfd.cpp: "int error = s.steady.set(until->" */
 #ifndef BREAK_LOOKS_BEFORE_IT_SETS
     look_at_flag();
 #endif
@@ -125,7 +161,7 @@ inline end_poll() {
 }
 
 proctype thread() {
-    byte read_at, next;
+    byte read_at, until, again;
     bool was_woken;
     do                                  /* src/runtime/turn.cpp: "if (must_leave(rt))" */
     :: stopping -> break
@@ -137,16 +173,16 @@ proctype thread() {
         fi;
         publish_next_tick();            /* src/runtime/turn.cpp: "sleep_in_driver(rt, publish_next_tick(rt));" */
         if
-        :: next == AT_ONCE              /* src/runtime/turn.cpp: "if (measure_before_sleep(rt, until))" */
-        :: next != AT_ONCE && next <= now
-        :: next != AT_ONCE ->
+        :: until == AT_ONCE              /* src/runtime/turn.cpp: "if (measure_before_sleep(rt, until))" */
+        :: until != AT_ONCE && until <= now
+        :: until != AT_ONCE ->
             program();                  /* drivers/timerfd.cpp: "= program(memory, until)" */
             begin_poll();               /* drivers/timerfd.cpp: "::poll(&readable, 1, -1)" */
             end_poll();
             settle()                    /* drivers/timerfd.cpp: "    settle(s);" */
         fi;
         mark_awake();
-        next = 0;
+        until = 0;
         read_at = 0
     od;
     mark_awake();
@@ -155,7 +191,7 @@ proctype thread() {
 
 /* A user's loop. In the end it sleeps forever, with nothing armed. */
 proctype loop() {
-    byte read_at, next;
+    byte read_at, until, again;
     bool was_woken;
     publish_next_tick();                /* src/runtime/descriptors.cpp: "error = program(*rt)" */
     program();
@@ -181,7 +217,7 @@ end:
             program()                   /* asked for the descriptor once more */
         :: skip
         fi;
-        next = 0;
+        until = 0;
         read_at = 0
     od
 }
@@ -226,22 +262,40 @@ inline wake(me) {
     fi
 }
 
+inline lower() {
+    d_step {                            /* src/runtime/state.hpp: "if (due < __atomic_load_n(&next, __ATOMIC_ACQUIRE))" */
+        if                              /* src/runtime/turn.cpp: "!__atomic_compare_exchange_n(&next, &seen, due, true" */
+        :: tick < next -> next = tick
+        :: else
+        fi
+    }
+}
+
 proctype armer(byte me) {
-    byte tick;
+    byte tick, seen;
     if
     :: tick = 1
-    :: tick = 2
+    :: me == 1 -> tick = 2
     fi;
-    d_step {                            /* src/runtime/nodes.cpp: "place_on(rt, rt.steady, node, due, wake, arming_after{delay})" */
+    d_step {                            /* src/runtime/nodes.cpp: "const int placed = place(&line.wheel, node, due);" */
         told[me] = false;
         due[me] = tick
     }
-    if
-    :: tick < asleep_until -> wake(me)  /* src/runtime/timeline.hpp: "due < asleep_until" */
+#ifdef BREAK_LOOKS_BEFORE_IT_LOWERS
+    seen = asleep_until;
+    lower();
+#else
+    lower();
+    seen = asleep_until;                /* src/runtime/state.hpp: "const tick until = line.asleep_until.load();" */
+#endif
+    if                                  /* src/runtime/turn.cpp: "if (!is_in_turn(__atomic_load_n(&rt.turn_number" */
+    :: tick < seen && !in_turn && seen != FALLING_ASLEEP -> wake(me) /* src/runtime/state.hpp: "return due < until &&" */
     :: else
     fi;
     atomic {
         told[me] = true;
+        tick = 0;
+        seen = 0;
         assert(all_well)
     }
 }
@@ -260,12 +314,12 @@ init {
     atomic {
         due[0] = NEVER;     /* is armed */
         due[1] = LAST_TICK; /* is moved */
+        next = LAST_TICK;
         told[1] = true;
         run clock();
-        run armer(0);
         run armer(1);
         if
-        :: run loop()
+        :: run loop(); run armer(0)
         :: run thread(); run stopper()
         fi
     }

@@ -1,23 +1,29 @@
-/* The lock of the Linux port: a word of two halves, unlocked by a plain store.
+/* The lock of the Linux port: a word of two halves, unlocked by a plain store. An unlock wakes one waiter,
+ * and sets `waking`. Until a waiter clears `waking`, further unlocks do not call the kernel.
  *
  * Claims
  *   - No two threads are inside at once.
  *   - No thread sleeps forever: every interleaving lets all of them through.
+ *   - When all threads are through, `waking` and the count of waiters are clear, so unlocks are cheap again.
  *
  * Simplifications
- *   - Spinning is left out: it only tries again, as the loop does. So are the waits of a millisecond, on
- *     kernels without membarrier and for waiters that the count has no room for.
+ *   - Spinning tries once. The first spin is left out, and so are the waits of a millisecond, on kernels
+ *     without membarrier and for waiters that the count has no room for.
+ *   - A few sleeps end without a wake-up. If any number did, no thread would sleep forever.
  *   - A thread's store to `held` waits in its store buffer, and becomes visible at any later time; at the
  *     latest when the thread does a read-modify-write or enters the kernel's futex code, or when another
  *     thread's membarrier comes. All other stores are read-modify-writes, made after trying the lock. */
 
 #define THREADS 3
-#define TIMES 2 /* how often each takes the lock, at most */
+#define TIMES 2 /* how often each takes the lock, at most; the last one once less */
+
+#define SPURIOUS 1 /* sleeps that end without a wake-up, at most */
 
 byte held, waiters; /* the word, as memory has it */
+bool waking;        /* in the word, too */
 bool releasing[THREADS]; /* a store of 0 to `held` that is not visible to others yet */
 bool in_kernel[THREADS];  /* sleeps on the word */
-byte inside;
+byte inside, spurious, ended;
 
 inline drain(thread) {
     if
@@ -72,32 +78,53 @@ inline barrier_everywhere() {
 inline kernel_waits() {
     atomic {                            /* src/ports/linux/lock.cpp: "FUTEX_WAIT_PRIVATE, seen, at_most" */
         if
-        :: held == seen_held && waiters == seen_waiters -> in_kernel[me] = true
+        :: held == seen_held && waiters == seen_waiters && waking == seen_waking -> in_kernel[me] = true
         :: else
         fi;
         seen_held = 0;
         seen_waiters = 0
     }
-    !in_kernel[me]
+    if
+    :: !in_kernel[me]
+    :: atomic { in_kernel[me] && spurious < SPURIOUS -> spurious++; in_kernel[me] = false }
+    fi
 }
 
 inline load_word() {
     d_step {                            /* src/ports/linux/lock.cpp: "seen = __atomic_load_n(word" */
         seen_held = held;
-        seen_waiters = waiters
+        seen_waiters = waiters;
+        seen_waking = waking
     }
+}
+
+inline clear_waking() {
+#ifndef BREAK_NEVER_CLEARS_WAKING
+    if                                  /* src/ports/linux/lock.cpp: "__atomic_load_n(word, __ATOMIC_RELAXED) & waking" */
+    :: waking -> waking = false         /* src/ports/linux/lock.cpp: "fetch_and(word, ~waking, __ATOMIC_RELAXED);" */
+    :: else
+    fi
+#else
+    skip
+#endif
 }
 
 inline park() {
     load_word();
-    if                                  /* src/ports/linux/lock.cpp: "if (*tw_port_held(&seen) != 0)" */
+    if
+#ifdef BREAK_SLEEPS_WHILE_ANOTHER_IS_WOKEN
     :: seen_held != 0 ->
+#else
+    :: seen_held != 0 && !seen_waking -> /* src/ports/linux/lock.cpp: "&held) != 0 && (seen & waking) == 0)" */
+#endif
 #ifdef BREAK_DECIDES_ON_A_SECOND_LOAD
         load_word();
 #endif
         kernel_waits()
     :: else
-    fi
+    fi;
+    seen_waking = false;
+    clear_waking()
 }
 
 inline lock_contended() {
@@ -108,16 +135,16 @@ inline lock_contended() {
     announce();
     barrier_everywhere();               /* src/ports/linux/lock.cpp: "barrier_everywhere() ? nullptr" */
 #endif
-    do                                  /* src/ports/linux/lock.cpp: "while (tw_port_try_lock(word) == 0)" */
-    :: try_lock();
+    do
+    :: park();                          /* src/ports/linux/lock.cpp: "park(word, at_most);" */
+#ifdef BREAK_DEPARTS_WHEN_WOKEN
+        depart();
+#endif
+        try_lock();                     /* src/ports/linux/lock.cpp: "while (!spin_for(word));" */
         if
         :: locked -> break
         :: else
-        fi;
-        park()
-#ifdef BREAK_DEPARTS_WHEN_WOKEN
-        ;depart()
-#endif
+        fi
     od;
 #ifndef BREAK_DEPARTS_WHEN_WOKEN
     depart()
@@ -145,34 +172,89 @@ inline kernel_wakes() {
     }
 }
 
+inline set_waking() {
+    d_step {                            /* src/ports/linux/lock.cpp: "fetch_or(word, waking, __ATOMIC_SEQ_CST)" */
+        drain(me);
+        was_waking = waking;
+        seen_waiters = waiters;
+        waking = true
+    }
+}
+
+inline wake_waiter() {
+#if defined BREAK_LOADS_WAKING_BEFORE_IT_SETS_IT
+    if
+    :: d_step {
+            waking ->
+            was_waking = true;
+            seen_waiters = waiters
+        }
+    :: else -> set_waking()
+    fi;
+#elif defined BREAK_SETS_WAKING_AFTER_THE_WAKE
+    d_step {
+        drain(me);
+        was_waking = waking;
+        seen_waiters = waiters
+    };
+#else
+    set_waking();
+#endif
+    if                                  /* src/ports/linux/lock.cpp: "if ((seen & most_waiters) == 0)" */
+#ifndef BREAK_LEAVES_WAKING_SET
+    :: d_step {
+            seen_waiters == 0 ->        /* src/ports/linux/lock.cpp: "fetch_and(word, ~waking, __ATOMIC_RELAXED);" */
+            drain(me);
+            waking = false
+        }
+#endif
+    :: seen_waiters != 0 && !was_waking -> kernel_wakes()
+    :: else
+    fi;
+#ifdef BREAK_SETS_WAKING_AFTER_THE_WAKE
+    if
+    :: seen_waiters != 0 -> set_waking()
+    :: else
+    fi;
+#endif
+    was_waking = false
+}
+
 inline unlock() {
 #ifdef BREAK_LOOKS_BEFORE_IT_LETS_GO
-    seen_waiters = waiters;
+    seen_waiters = waiters + waking;
     releasing[me] = true;
 #else
     releasing[me] = true;              /* src/ports/linux/port.h: "word), 0, __ATOMIC_RELEASE" */
-    seen_waiters = waiters;             /* src/ports/linux/port.h: "__atomic_load_n(tw_port_waiters(word)" */
+    seen_waiters = waiters + waking;    /* src/ports/linux/port.h: "__atomic_load_n(tw_port_waiters(word)" */
 #endif
     if
-    :: seen_waiters != 0 -> kernel_wakes()       /* src/ports/linux/port.h: "tw_port_wake_waiter(word);" */
+    :: seen_waiters != 0 -> wake_waiter()        /* src/ports/linux/port.h: "tw_port_wake_waiter(word);" */
     :: else
     fi;
     seen_waiters = 0
 }
 
 proctype thread(byte me) {
-    bool locked;
-    byte seen_held, seen_waiters, times;
+    bool locked, seen_waking, was_waking;
+    byte seen_held, seen_waiters, times = (me == 2 -> TIMES - 1 : 0);
     do
     :: times < TIMES ->
         times++;
         lock();
-        inside++;
-        assert(inside == 1);
+        atomic {
+            locked = false;
+            inside++;
+            assert(inside == 1)
+        }
         inside--;
         unlock()
     :: break
-    od
+    od;
+    atomic {
+        ended++;
+        assert(ended < THREADS || (waiters == 0 && !waking))
+    }
 }
 
 init {

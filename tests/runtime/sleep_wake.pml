@@ -1,29 +1,40 @@
-/* The runtime's thread goes to sleep on the sleep driver while others arm a node and a record, and stop it.
+/* The runtime's thread fires, and goes to sleep on the sleep driver, while others arm two nodes in one lane
+ * and a record in another one, and stop it.
  *
  * Claims, at every moment
  *   - While the thread sleeps, no timer whose arming call has returned is due before it wakes up.
+ *   - In a turn, when the thread chooses the lane to fire in, it knows of each lane that has a timer for the
+ *     turn whose arming call has returned. When the turn ends within its budget, no such timer is left.
  *   - The thread does not sleep after a stop has woken it, and it ends.
  *
  * Simplifications
- *   - A call on the wheel is one step, because it holds the lock (lock.pml); so is arming a record, which
- *     loads `asleep_until` in the same hold. One timeline.
- *   - `asleep_until` is relaxed. So the thread's stores to it wait in a queue, in order. Others see them
- *     at the latest when the thread releases the lock of the wheel, or exchanges the driver's word or
- *     sleep_number. An armer may load it as early as while it holds the lock. All else is sequentially
- *     consistent.
+ *   - A call on a lane's wheel is one step, because it holds the lane's lock (lock.pml). One timeline, whose
+ *     lanes exist from the start.
+ *   - In a lane the thread fires all that is due, or nothing if another lane was touched; it does not merge
+ *     the lanes by order. A lane's `next` is never less than it has to be, except for timers that are gone.
+ *   - The thread's stores to `asleep_until` and the turn's number wait in a queue, in order. Others see them
+ *     at the latest when the thread releases a lane's lock, exchanges a word or loads a `next`. All else is
+ *     sequentially consistent.
  *   - Time has a few ticks; a clock that stands still is allowed. */
 
-#define ARMERS 2
-#define STOPPER 2
-#define WAKERS 3
-#define NODE 0
-#define RECORD 1
+#define ARMERS 3
+#define STOPPER 3
+#define WAKERS 4
+#define NODE 0   /* in lane 0 */
+#define OTHER 1  /* in lane 0 */
+#define RECORD 2 /* in lane 1 */
+#define lane_of(i) (i / 2)
+#define LANES 2
+#define NO_LANES 0
+#define bit_of(lane) (1 << lane)
 #define LAST_TICK 2
-#define NEVER 7 /* src/runtime/timeline.hpp: "tick never = TW_NEVER" */
-#define AWAKE 0 /* src/runtime/timeline.hpp: "tick awake = 0" */
+#define NEVER 7          /* src/runtime/timeline.hpp: "tick never = TW_NEVER" */
+#define FALLING_ASLEEP 7 /* src/runtime/timeline.hpp: "tick falling_asleep = never" */
+#define AWAKE 0          /* src/runtime/timeline.hpp: "tick awake = 0" */
 
 byte now;         /* the clock */
-byte due[ARMERS]; /* on the wheel: each armer has one timer */
+byte due[ARMERS]; /* on the wheels: each armer has one timer */
+byte next[LANES]; /* src/runtime/lanes.hpp: "tick next;  // atomic; see timeline" */
 
 byte asleep_until = AWAKE;
 byte woken; /* drivers/sleep.cpp: "std::uint32_t woken" */
@@ -33,8 +44,11 @@ byte woken; /* drivers/sleep.cpp: "std::uint32_t woken" */
 bool is_odd, is_same[WAKERS];
 bool stopping;
 
-mtype = { ASLEEP_UNTIL, WOKEN, IS_ODD };
-chan stores = [4] of { mtype, byte }; /* made by the thread, not visible to others yet */
+bool in_turn; /* src/runtime/turn.hpp: "return turn_number % 2 != 0;" */
+byte touched; /* src/runtime/lanes.hpp: "std::uint64_t touched;" Bit n: lane n */
+
+mtype = { ASLEEP_UNTIL, IN_TURN };
+chan stores = [5] of { mtype, byte }; /* made by the thread, not visible to others yet */
 
 bool in_kernel; /* the thread sleeps, */
 byte until;     /*   until this tick */
@@ -44,18 +58,21 @@ bool told[ARMERS]; /* the call that armed the node has returned */
 bool stop_told;    /* stop has woken the thread, and waits for it */
 
 #define missed(i) (told[i] && due[i] < until)
-#define all_well (!in_kernel || !(stop_told || missed(0) || missed(1)))
+#define is_left(i) (told[i] && due[i] <= read_at)
+#define knows(i) (!is_left(i) || (unknown & bit_of(lane_of(i))))
+#define knows_all (knows(NODE) && knows(OTHER) && knows(RECORD))
+#define all_well (!in_kernel || !(stop_told || missed(NODE) || missed(OTHER) || missed(RECORD)))
 
 inline next_number() {
     is_odd = false;
-    is_same[0] = false; is_same[1] = false; is_same[STOPPER] = false
+    is_same[NODE] = false; is_same[OTHER] = false;
+    is_same[RECORD] = false; is_same[STOPPER] = false
 }
 
 inline show_one_store() {
     if
     :: stores ? ASLEEP_UNTIL, value -> asleep_until = value
-    :: stores ? WOKEN, value -> woken = value
-    :: stores ? IS_ODD, value -> next_number()
+    :: stores ? IN_TURN, value -> in_turn = value
     fi;
     value = 0
 }
@@ -76,35 +93,214 @@ proctype clock() {
 
 /* --- the thread ---------------------------------------------------------------------------------- */
 
-#define fire_if_due(i) \
-    if \
-    :: due[i] <= read_at -> due[i] = NEVER \
-    :: else \
-    fi
+/* Stores the first tick of a lane in its `next`. With the lane's lock. */
+inline publish(lane) {
+    next[lane] = (lane == 1 -> due[RECORD] : (due[NODE] < due[OTHER] -> due[NODE] : due[OTHER]))
+}
 
-inline fire_due() {
-    read_at = now;                      /* src/runtime/turn.cpp: "present_to_tell(rt, line, reading)" */
-    d_step {                            /* src/runtime/turn.cpp: "tw_advance(&line.wheel, present" */
-        fire_if_due(NODE);
-        fire_if_due(RECORD)
+inline fire_timer(i) {
+    if
+    :: due[i] <= read_at -> due[i] = NEVER
+    :: else
+    fi
+}
+
+/* With the lane's lock, which this releases. */
+inline fire_in(lane) {
+    if
+    :: lane == 1 -> fire_timer(RECORD)
+    :: else -> fire_timer(NODE); fire_timer(OTHER)
+    fi;
+    show_all_stores();                  /* src/ports/linux/port.h: "word), 0, __ATOMIC_RELEASE" */
+    unknown = unknown & ~bit_of(lane)
+}
+
+/* Also with the lane's lock, if another lane was touched. */
+inline stop_in(lane) {
+    next[lane] = read_at;
+    show_all_stores();
+    unknown = unknown | bit_of(lane)
+}
+
+inline advance_part(lane) {
+    if
+    :: d_step { touched == NO_LANES ->  /* src/runtime/lanes.cpp: "first, second))" */
+            next[lane] = read_at + 1;   /* src/core/advance.hpp: "is_whole ? wheel.next() : now + 1;" */
+            fire_in(lane) }
+    :: d_step { touched != NO_LANES ->  /* src/core/advance.hpp: "__atomic_load_n(touched, __ATOMIC_ACQUIRE) != 0" */
+            stop_in(lane) }
+    fi
+}
+
+inline advance_whole(lane) {
+    if
+    :: !(visited & bit_of(lane))        /* src/runtime/lanes.cpp: "for_each_lane(lanes_, visited_" */
+#ifndef BREAK_PUBLISHES_WITHOUT_THE_LOCK
+    :: d_step { (visited & bit_of(lane)) && touched == NO_LANES -> /* src/runtime/lanes.cpp: "advance(wheel, number, whole)" */
+            fire_in(lane);
+            publish(lane) }             /* src/core/advance.hpp: "__atomic_store_n(part.published," */
+#else
+    :: d_step { visited & bit_of(lane) -> fire_in(lane); least = next[lane]; publish(lane);
+            again = next[lane]; next[lane] = least; least = 0 };
+        d_step { next[lane] = again; again = 0 }
+#endif
+    :: d_step { (visited & bit_of(lane)) && touched != NO_LANES -> stop_in(lane) }
+    fi
+}
+
+inline visit(set) {
+    unknown = unknown | set;            /* src/runtime/lanes.cpp: "places_[number] = unknown;" */
+    visited = visited | set             /* src/runtime/lanes.cpp: "visited_ |= std::uint64_t{1} << number;" */
+}
+
+inline note_touched() {
+    if                                  /* src/runtime/lanes.cpp: "if (is_any_touched())" */
+    :: d_step {                         /* src/runtime/lanes.cpp: "__atomic_exchange_n(&lanes_.touched, 0" */
+            touched != NO_LANES ->
+            show_all_stores();
+            visit(touched);
+            touched = NO_LANES;
+            assert(knows_all)
+        }
+    :: atomic { else -> assert(knows_all) }
+    fi
+}
+
+inline fire_all() {
+    do
+    :: note_touched();                  /* src/runtime/lanes.cpp: "            note_touched();" */
+        if                              /* src/runtime/lanes.cpp: "if (places_[first].tick == never)" */
+        :: unknown == NO_LANES -> break
+        :: unknown & bit_of(0) -> advance_part(0)
+        :: unknown & bit_of(1) -> advance_part(1)
+        fi
+    od
+}
+
+inline end_turn() {
+    visited = NO_LANES;
+    unknown = NO_LANES;
+    stores ! ASLEEP_UNTIL, AWAKE        /* src/runtime/turn.cpp: "line.asleep_until.store(awake, std" */
+#ifndef BREAK_ENDS_THE_TURN_AFTER_IT_HAS_ASKED
+    ;stores ! IN_TURN, false            /* src/runtime/turn.cpp: "set_turn_number(rt, rt.turn_number + 1);" */
+#endif
+}
+
+inline look_at_next(lane) {
+    d_step {                            /* src/runtime/lanes.cpp: "if (next_of(lanes_, number) <= present_)" */
+        show_all_stores();              /* src/runtime/lanes.hpp: "[number].next, __ATOMIC_SEQ_CST)" */
+        if
+        :: next[lane] <= read_at -> visit(bit_of(lane))
+        :: else
+        fi
     }
 }
 
-inline ask() {
-    d_step {                            /* src/runtime/turn.cpp: "tw_next(&line.wheel)" */
-        next = (due[RECORD] < due[NODE] -> due[RECORD] : due[NODE]);
-        show_all_stores()               /* src/ports/linux/port.h: "word), 0, __ATOMIC_RELEASE" */
+inline ask_for_touches() {
+#ifndef BREAK_DOES_NOT_ASK_FOR_TOUCHES
+    stores ! ASLEEP_UNTIL, read_at + 1  /* src/runtime/turn.cpp: "line.asleep_until.store(present + 1);" */
+#else
+    skip
+#endif
+}
+
+inline advance_lanes() {
+#ifdef BREAK_ASKS_FOR_TOUCHES_AFTER_IT_HAS_LOOKED
+    look_at_next(0);
+    look_at_next(1);
+    ask_for_touches();
+#else
+    look_at_next(0);
+    look_at_next(1);
+#endif
+    do
+    :: atomic { skip; end_turn(); break } /* src/core/advance.hpp: "if (!is_small && budget.left == 0)" */
+    :: skip;
+        fire_all();                      /* src/runtime/lanes.cpp: "if (!fire_all() || !end_all())" */
+        advance_whole(0);
+        advance_whole(1);
+        atomic {                        /* src/runtime/lanes.cpp: "while (is_any_touched());" */
+            if
+            :: touched != NO_LANES
+            :: else ->
+                assert(!is_left(NODE) && !is_left(OTHER) && !is_left(RECORD));
+                end_turn();
+                break
+            fi
+        }
+    od
+}
+
+inline fire_due() {
+    atomic {
+        stores ! IN_TURN, true;         /* src/runtime/turn.cpp: "set_turn_number(rt, rt.turn_number | 1);" */
+        read_at = now;                  /* src/runtime/turn.cpp: "present_to_tell(rt, line, reading)" */
+#ifndef BREAK_ASKS_FOR_TOUCHES_AFTER_IT_HAS_LOOKED
+        ask_for_touches()
+#endif
     }
+    advance_lanes()
+}
+
+inline load_next(lane) {
+    d_step {                            /* src/runtime/lanes.hpp: "[number].next, __ATOMIC_SEQ_CST)" */
+#ifndef BREAK_LOADS_BEFORE_IT_HAS_STORED
+        show_all_stores();
+#endif
+        again = (next[lane] < again -> next[lane] : again)
+    }
+}
+
+inline least_next() {
+    again = NEVER;
+    load_next(0);
+    load_next(1)
+}
+
+inline publish_next(lane) {
+    if
+    :: next[lane] == least ->           /* src/runtime/turn.cpp: "if (next_of(lanes, number) == least)" */
+        d_step {                        /* src/runtime/turn.cpp: "tw_core_publish_next(&wheel, &lanes.attention" */
+            show_all_stores();
+            publish(lane)
+        }
+    :: else
+    fi
+}
+
+inline find_next() {
+    least_next();                       /* src/runtime/turn.cpp: "for (tick least = least_next(lanes);;) {" */
+    do
+    :: d_step { least = again; again = 0 };
+        publish_next(0);
+        publish_next(1);
+        least_next();                   /* src/runtime/turn.cpp: "const tick now = least_next(lanes);" */
+        if
+        :: again <= least -> break      /* src/runtime/turn.cpp: "if (now <= least)" */
+        :: else
+        fi
+    od
 }
 
 inline publish_next_tick() {
-#ifdef BREAK_ASKS_BEFORE_IT_SAYS_SO
-    ask();
-#else
-    stores ! ASLEEP_UNTIL, NEVER;       /* src/runtime/turn.cpp: "line.asleep_until.store(never" */
-    ask();
+    stores ! ASLEEP_UNTIL, FALLING_ASLEEP; /* src/runtime/turn.cpp: "line.asleep_until.store(falling_asleep);" */
+    find_next();                        /* src/runtime/turn.cpp: "tick until = find_next(line.lanes);" */
+    do
+    :: d_step { least = again; again = 0 };
+        stores ! ASLEEP_UNTIL, (least < NEVER -> least : NEVER - 1); /* src/runtime/turn.cpp: "base::smaller(until, falling_asleep - 1)" */
+#ifdef BREAK_DOES_NOT_READ_AGAIN
+        break;
 #endif
-    stores ! ASLEEP_UNTIL, next         /* src/runtime/turn.cpp: "line.asleep_until.store(next" */
+        least_next();                   /* src/runtime/turn.cpp: "again = least_next(line.lanes);" */
+        if
+        :: again >= least -> break      /* src/runtime/turn.cpp: "if (again >= until)" */
+        :: else
+        fi
+    od;
+#ifdef BREAK_ENDS_THE_TURN_AFTER_IT_HAS_ASKED
+    stores ! IN_TURN, false;
+#endif
+    again = 0
 }
 
 /* FUTEX_WAIT compares the word and falls asleep in one step. */
@@ -116,10 +312,11 @@ inline kernel_waits() {
 #endif
         :: else ->
             in_kernel = true;
-            until = next;
+            until = least;
             assert(all_well)
         fi
     }
+end:
     atomic {
         if
         :: !in_kernel                            /* woken */
@@ -137,29 +334,21 @@ inline wait_until() {
     :: woken == 0 -> kernel_waits()     /* drivers/sleep.cpp: "__ATOMIC_ACQUIRE) == 0;" */
     :: else
     fi;
-#ifdef BREAK_STORES_INSTEAD_OF_EXCHANGING
-    stores ! WOKEN, 0
-#else
     d_step {                            /* drivers/sleep.cpp: "__atomic_exchange_n(&woken, 0" */
         show_all_stores();
         woken = 0
     }
-#endif
 }
 
 inline settle_wakes() {
-#ifdef BREAK_STORES_INSTEAD_OF_EXCHANGING
-    stores ! IS_ODD, false
-#else
     d_step {                            /* src/runtime/turn.cpp: "exchange((sleep | woken) + 1" */
         show_all_stores();
         next_number()
     }
-#endif
 }
 
 proctype thread() {
-    byte read_at, next, value;
+    byte read_at, least, again, value, unknown, visited;
     do                                  /* src/runtime/turn.cpp: "if (must_leave(rt))" */
     :: stopping -> break
     :: else ->
@@ -170,13 +359,13 @@ proctype thread() {
         fi;
         publish_next_tick();            /* src/runtime/turn.cpp: "sleep_in_driver(rt, publish_next_tick(rt));" */
         if
-        :: next <= read_at              /* src/runtime/turn.cpp: "if (measure_before_sleep(rt, until))" */
-        :: next > read_at && next <= now
-        :: next > read_at -> wait_until()
+        :: least <= read_at             /* src/runtime/turn.cpp: "return next <= present ? 0 :" */
+        :: least > read_at && least <= now
+        :: least > read_at -> wait_until() /* src/runtime/turn.cpp: "if (measure_before_sleep(rt, until))" */
         fi;
-        next = 0;
+        least = 0;
         read_at = 0;
-        stores ! ASLEEP_UNTIL, AWAKE;   /* src/runtime/turn.cpp: "line.asleep_until.store(awake" */
+        stores ! ASLEEP_UNTIL, AWAKE;   /* src/runtime/turn.cpp: "asleep_until.store(awake, std::memory_order_relaxed); });" */
         settle_wakes()
     od;
     ended = true
@@ -217,55 +406,102 @@ inline wake(me) {
     fi
 }
 
-/* src/runtime/nodes.cpp: "place_on(rt, rt.steady, node, due, wake, arming_after{delay})" */
-#define arm told[me] = false; due[me] = tick
+/* With the lane's lock. */
+inline arm() {
+    d_step {                            /* src/runtime/nodes.cpp: "const int placed = place(&line.wheel, node, due);" */
+        told[me] = false;               /* src/timers/record_start.cpp: "arm(*set.space, timer, when.due, when.moment);" */
+        due[me] = tick
+    }
+}
+
+inline lower() {
+    d_step {                            /* src/runtime/state.hpp: "if (due < __atomic_load_n(&next, __ATOMIC_ACQUIRE))" */
+        if                              /* src/runtime/turn.cpp: "!__atomic_compare_exchange_n(&next, &seen, due, true" */
+        :: tick < next[lane_of(me)] -> next[lane_of(me)] = tick
+        :: else
+        fi
+    }
+}
 
 /* Makes any number of the thread's stores visible. */
 inline load_asleep_until() {
-    do                                  /* src/runtime/timeline.hpp: "asleep_until.load(" */
+    do                                  /* src/runtime/state.hpp: "const tick until = line.asleep_until.load();" */
     :: nempty(stores) -> show_one_store()
     :: seen = asleep_until; break
     od
 }
 
-/* src/timers/record_start.cpp: "wake.note(plain != nullptr ? arm_plain" */
-inline arm_record_and_load() {
-#ifdef BREAK_LOOKS_BEFORE_IT_ARMS
-    atomic { load_asleep_until() };
-    arm
-#else
-    atomic { arm; load_asleep_until() }
-#endif
+/* Makes any number of the thread's stores visible. */
+inline load_in_turn() {
+    do                                  /* src/runtime/turn.cpp: "is_in_turn(__atomic_load_n(&rt.turn_number" */
+    :: nempty(stores) -> show_one_store()
+    :: was_in_turn = in_turn; break
+    od
 }
 
-inline arm_node_and_load() {
-#ifdef BREAK_LOOKS_BEFORE_IT_ARMS
-    atomic { load_asleep_until() };
-    arm
-#else
+inline touch() {
+    touched = touched | bit_of(lane_of(me)) /* src/runtime/turn.cpp: "__atomic_fetch_or(&line.lanes.touched" */
+}
+
+/* Needs a wake, unless the thread is in a turn: then it looks at the lane again. */
+inline touch_or_wake() {
+    atomic { load_in_turn() };
     if
-    :: atomic { arm; load_asleep_until() }
-    :: d_step { arm }; atomic { load_asleep_until() }
-    fi
+#if defined BREAK_NEVER_TOUCHES
+    :: was_in_turn
+#elif defined BREAK_TOUCHES_AFTER_THE_TURN
+    :: touch()
+#else
+    :: was_in_turn -> touch()
 #endif
+#ifndef BREAK_TOUCHES_AFTER_THE_TURN
+    :: !was_in_turn && seen != FALLING_ASLEEP -> /* src/runtime/turn.cpp: "return until != falling_asleep;" */
+        wake(me)                        /* src/runtime/state.hpp: "~deferred_wake() { now(); }" */
+    :: !was_in_turn && seen == FALLING_ASLEEP
+#endif
+    fi;
+    was_in_turn = false
+}
+
+inline note_armed() {
+#ifdef BREAK_LOOKS_BEFORE_IT_LOWERS
+    atomic { load_asleep_until() };
+    lower();
+#else
+#ifdef BREAK_TRUSTS_WHAT_ANOTHER_CALL_HAS_LOWERED
+    if
+    :: tick < next[lane_of(me)] -> lower(); atomic { load_asleep_until() }
+    :: else
+    fi;
+#else
+    lower();
+    atomic { load_asleep_until() };
+#endif
+#endif
+    if
+    :: tick < seen -> touch_or_wake()   /* src/runtime/state.hpp: "return due < until &&" */
+    :: else
+    fi
 }
 
 proctype armer(byte me) {
     byte tick, seen, value;
+    bool was_in_turn;
     if
     :: tick = 1
-    :: tick = 2
+    :: me != NODE -> tick = 2
     fi;
-    if
-    :: me == NODE -> arm_node_and_load()
-    :: me == RECORD -> arm_record_and_load()
-    fi;
-    if
-    :: tick < seen -> wake(me)          /* src/runtime/timeline.hpp: "due < asleep_until" */
-    :: else
-    fi;
+#ifdef BREAK_LOWERS_BEFORE_IT_ARMS
+    note_armed();
+    arm();
+#else
+    arm();
+    note_armed();
+#endif
     atomic {
         told[me] = true;
+        tick = 0;
+        seen = 0;
         assert(all_well)
     }
 }
@@ -287,13 +523,18 @@ proctype stopper() {
 
 init {
     atomic {
-        due[NODE] = NEVER;       /* is armed */
+        due[NODE] = NEVER;       /* are armed */
+        due[OTHER] = NEVER;
         due[RECORD] = LAST_TICK; /* is moved */
         told[RECORD] = true;
+        next[0] = NEVER;
+        next[1] = LAST_TICK;
         run clock();
         run thread();
-        run stopper();
-        run armer(NODE);
-        run armer(RECORD)
+        if
+        :: run armer(NODE); run armer(RECORD)
+        :: run armer(NODE); run armer(OTHER)
+        :: run armer(RECORD); run stopper()
+        fi
     }
 }

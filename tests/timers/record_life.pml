@@ -1,6 +1,6 @@
 /* The life of a record, which fires on the runtime's thread or on workers, while two other threads make any
- * two of these calls: stop it and wait; cancel all of its set; walk its set. Callbacks and visitors stop it or cancel all
- * its set. Its cell is then used for another record.
+ * two of these calls: stop it and wait; cancel all of its set; walk its set. Callbacks and visitors stop it or
+ * cancel all of its set. Its cell is then used for another record.
  *
  * Claims
  *   - S1: the cell is freed when nothing can reach its record any more: it is on no wheel, none of its fires
@@ -21,6 +21,7 @@
  *   - While a thread has the lock, no other one does anything: the lock guards all shared state except the
  *     workers' queue, which a thread uses once in each hold. One worker runs the fires of a set that is not
  *     concurrent.
+ *   - All records of the set are in one lane: cancel_all_lanes.pml has two.
  *   - An armed record is always due. A callback begins when this is decided, under the lock.
  *   - No keys, exceptions or forks; the runtime is not freed. */
 
@@ -311,7 +312,7 @@ inline cancel_record(inside) {
 inline cancel_all(inside) {
     lock();
     d_step {
-        epoch_of_set++;                 /* src/timers/record_set.cpp: "set.epoch = (set.epoch + 1) & 0x7f;" */
+        epoch_of_set++;                 /* src/timers/record_set.cpp: "records.epoch = epoch;" */
         own_epoch = epoch_of_set;
         fires_no_more = fires_no_more || is_live;
         unlock()                        /* src/timers/record_set.cpp: "lock.unlock();       // P8" */
@@ -592,7 +593,7 @@ proctype caller(mtype what) {
     :: what == STOP_WAIT ->
         lock();
         stop();
-        wait_until_over(false);         /* src/timers/timers.cpp: "wait_until_over(*timers, *found, " */
+        wait_until_over(false);         /* src/timers/timers.cpp: "wait_until_over(*at.records, *found," */
         assert(generation != mine);
         unlock()
     :: what == CANCEL_ALL -> cancel_all(false)

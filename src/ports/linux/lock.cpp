@@ -9,11 +9,19 @@
 // The waiter prevents that. After it has announced itself, it makes every thread of the process pass a memory
 // barrier (membarrier), and only then looks at `held` again. Take a concurrent unlock: if its load came
 // before the barrier, so did its store, and the waiter finds the lock free. If its load comes after the
-// barrier, it sees the waiter and wakes it. So the rare waiter pays, not every unlock. lock.pml models this
-// protocol and searches it exhaustively.
+// barrier, it sees the waiter. So the rare waiter pays, not every unlock.
+//
+// An unlock that sees a waiter sets `waking`, and wakes one waiter. While `waking` is set, further unlocks do
+// not call the kernel, and no waiter falls asleep. A waiter that leaves park() clears `waking`, and only then
+// looks at `held` again. An unlock reads `waking` with a read-modify-write of the whole word, which cannot
+// come before its store of `held`. So if it finds `waking` set, the waiter that clears `waking` finds the
+// lock free, or finds a later holder, whose unlock wakes a waiter.
+//
+// A waiter stays counted until it has the lock, so its own unlock sees the other waiters. lock.pml models
+// this protocol and searches it exhaustively.
 //
 // Kernels before 4.14 have no membarrier; there a waiter sleeps for a millisecond at a time. So does a waiter
-// that finds the 16-bit count of waiters full.
+// that finds the 15-bit count of waiters full.
 #include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
@@ -92,19 +100,9 @@ bool announce(std::uint32_t *word) {
     return true;
 }
 
-// Counts one waiter less. Without waiters, nobody is being woken.
-void leave(std::uint32_t *word) {
-    std::uint32_t seen = __atomic_load_n(word, __ATOMIC_RELAXED), left;
-    do {
-        left = seen - one_waiter;
-        if ((left & most_waiters) == 0)
-            left &= ~waking;
-    } while (!__atomic_compare_exchange_n(word, &seen, left, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
-}
-
-// Sleeps until woken, unless the lock is free or a waiter is being woken, which may be this one. The kernel
-// compares the word with the value that this function has tested. So a thread only sleeps while the lock is
-// held and nobody is being woken, and the coming unlock sees the waiter.
+// Sleeps until woken, unless the lock is free or `waking` is set. The kernel compares the word with the value
+// that this function has tested. So a thread only falls asleep while the lock is held and `waking` is clear,
+// and the coming unlock wakes a waiter.
 void park(std::uint32_t *word, const timespec *at_most) {
     const std::uint32_t seen = __atomic_load_n(word, __ATOMIC_RELAXED);
     std::uint32_t held = seen;
@@ -127,17 +125,17 @@ void tw_port_lock_contended(std::uint32_t *word) {
         park(word, at_most);
     while (!spin_for(word));
     if (is_counted)
-        leave(word);
+        __atomic_fetch_sub(word, one_waiter, __ATOMIC_RELAXED);
 }
 
-// Wakes one waiter at a time: until that one runs, further unlocks need not call the kernel.
+// Wakes one waiter at a time: until that one runs, further unlocks need not call the kernel. Clears `waking`
+// if no thread waits any more, or all later unlocks would come here.
 void tw_port_wake_waiter(std::uint32_t *word) {
-    std::uint32_t seen = __atomic_load_n(word, __ATOMIC_RELAXED);
-    do
-        if ((seen & waking) != 0 || (seen & most_waiters) == 0)
-            return;
-    while (
-        !__atomic_compare_exchange_n(word, &seen, seen | waking, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
+    const std::uint32_t seen = __atomic_fetch_or(word, waking, __ATOMIC_SEQ_CST);
+    if ((seen & most_waiters) == 0)
+        __atomic_fetch_and(word, ~waking, __ATOMIC_RELAXED);
+    if ((seen & waking) != 0 || (seen & most_waiters) == 0)
+        return;
     const kept_errno kept;
     ::syscall(futex_call, word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
 }

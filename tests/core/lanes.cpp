@@ -536,6 +536,36 @@ TEST(a_part_ends_before_the_first_timer_that_comes_after_its_last_place) {
     assert_next(0, TW_NEVER);
 }
 
+// The other lane may have a timer that comes before those of this one.
+TEST(a_part_fires_nothing_once_another_lane_was_touched) {
+    arm(0, a, 5);
+    std::uint32_t budget = TW_UNBOUNDED;
+    std::uint64_t touched = 2;
+    tick published = 0;
+    tw_core_part part_of_0 = {none, &published};
+    assert_int_equal(tw_core_advance_part(two->lane(0), 10, &whole, &touched, &budget, &part_of_0), 0);
+    assert_fired({});
+    assert_in_range(part_of_0.next.tick, 0, 5);
+    assert_int_equal(part_of_0.next.order, 0);
+    assert_int_equal(published, part_of_0.next.tick);
+    touched = 0;
+    assert_int_equal(tw_core_advance_part(two->lane(0), 10, &whole, &touched, &budget, &part_of_0), 0);
+    assert_fired({0});
+    assert_int_equal(published, TW_NEVER);
+}
+
+TEST(a_lane_publishes_when_it_needs_attention_and_counts_what_stands_above_level_0) {
+    tick published = 0;
+    assert_int_equal(tw_core_publish_next(two->lane(0), &published), TW_NEVER);
+    assert_int_equal(published, TW_NEVER);
+    arm(0, a, 5);
+    assert_int_equal(tw_core_placed(two->lane(0)), 0);
+    assert_int_equal(tw_core_publish_next(two->lane(0), &published), 5);
+    assert_int_equal(published, 5);
+    arm(0, b, 5000);
+    assert_int_equal(tw_core_placed(two->lane(0)), 1);
+}
+
 TEST(a_timer_comes_after_all_that_other_lanes_have_armed_before) {
     const std::uint64_t early = two->now();
     arm(1, a, 5);

@@ -208,7 +208,7 @@ inline fire() {
         if
         :: state[target] == PENDING -> node = target
         :: state[neighbour] == PENDING -> node = neighbour
-        :: else -> break                /* src/core/advance.hpp: "next == next_step::none ||" */
+        :: else -> break                /* src/core/advance.hpp: "next == next_step::none" */
         fi;
         take_due();
 #ifndef BREAK_MARKS_WITHOUT_THE_LOCK

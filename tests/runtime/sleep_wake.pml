@@ -187,7 +187,7 @@ inline end_turn() {
 }
 
 inline look_at_next(lane) {
-    d_step {                            /* src/runtime/lanes.cpp: "if (next_of(lanes_, number) <= present_)" */
+    d_step {                            /* src/runtime/lanes.cpp: "if (next_of(lanes_, number) <= present_" */
         show_all_stores();              /* src/runtime/lanes.hpp: "[number].next, __ATOMIC_SEQ_CST)" */
         if
         :: next[lane] <= read_at -> visit(bit_of(lane))

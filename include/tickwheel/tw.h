@@ -187,7 +187,7 @@ constexpr struct tw_node tw_node_of(tw_callback *fn, void *arg) {
 #else
 #define TW_STORAGE \
     ((6 + 2 * TW_RUNTIME) * sizeof(tw_tick) + \
-     (17 + (sizeof(size_t) == 4 ? 11 : 7) * TW_RUNTIME) * sizeof(size_t) + \
+     (17 + (sizeof(size_t) == 4 ? 12 : 7) * TW_RUNTIME) * sizeof(size_t) + \
      TW_RUNTIME * sizeof(uint64_t) * (TW_LABELS + 1) + TW_BITMAP_WORDS * sizeof(size_t) + \
      (TW_SLOTS + 1) * sizeof(struct tw_link))
 #endif

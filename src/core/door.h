@@ -99,7 +99,7 @@ struct tw_core_lanes {
 void tw_core_join_lanes(struct tw *w, struct tw_core_lanes *lanes);
 
 /* Counts the timers that were placed above level 0, and so may need look-ahead. Takes no lock. */
-uint32_t tw_core_placed(const struct tw *w);
+uint32_t tw_core_placed(struct tw *w);
 
 /* tw_next, and stores the result in *published, which is atomic, with the wheel locked. */
 tw_tick tw_core_publish_next(struct tw *w, tw_tick *published);

@@ -107,16 +107,14 @@ template <class Shape> struct placement : wheel_state {
         const unsigned slot = Shape::slot_from(origin, t);
         if (slot >= Shape::width(0)) {
             end_quiet();
-#if TW_RUNTIME
-            __atomic_store_n(&placed, placed + 1, __ATOMIC_RELAXED);
-#endif
-        } else if (t < quiet_until)
+            count_placed();
+        } else if (t < quiet_until) {
             quiet_until = t;
+        }
         return slot;
     }
     void end_quiet() { quiet_until = 0; }  // 0 is never in the future
 
-    // Puts a node into the slot of its expiry, last among the nodes of its tick.
     // The tick at which a node belongs.
     tick tick_for(const tw_node &node) const {
 #if TW_RUNTIME
@@ -126,6 +124,7 @@ template <class Shape> struct placement : wheel_state {
 #endif
     }
 
+    // Puts a node into the slot of its tick, last among the nodes of that tick.
     void place(tw_node &node) { slots.put(node, slot_to_join(tick_for(node))); }
     TW_INLINE_IF_FAST void take(tw_node &node) { slots.take(node); }
 

@@ -124,6 +124,12 @@ struct wheel_state : wheel_sharing {
 #endif
     }
 
+    void count_placed() {
+#if TW_RUNTIME
+        __atomic_store_n(&placed, placed + 1, __ATOMIC_RELAXED);
+#endif
+    }
+
     tick end_of_advance() const {
 #if TW_RUNTIME
         return limit;

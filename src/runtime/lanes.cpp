@@ -124,7 +124,7 @@ class lanes_advance {
 
     // Goes back to the first step if timers come in for this advance during the second.
     int run() {
-        for_each_lane(lanes_, [&](const tw &wheel, unsigned number) {
+        for_each_lane(lanes_, [&](tw &wheel, unsigned number) {
             if (next_of(lanes_, number) <= present_ || may_need_look_ahead(wheel, lanes_.visits[number]))
                 visit(number);
         });
@@ -157,7 +157,7 @@ class lanes_advance {
 
     // The `next` of a lane does not know of timers that were placed above level 0 meanwhile, and may need
     // look-ahead. A few do not matter, and many begin to need it more than so many ticks ahead.
-    bool may_need_look_ahead(const tw &wheel, const lane_table::visit &last) const {
+    bool may_need_look_ahead(tw &wheel, const lane_table::visit &last) const {
         constexpr std::uint32_t few = 32, often = 16;
         return present_ - last.at >= often && tw_core_placed(&wheel) - last.placed > few;
     }

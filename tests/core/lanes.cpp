@@ -238,7 +238,7 @@ class life {
     // --- calls, from outside and from callbacks --------------------------------------------
 
     void call() {
-        test_timer &timer = timers_[below(timers_.size())];
+        test_timer &timer = timers_[static_cast<std::size_t>(below(timers_.size()))];
         const std::uint64_t which = below(20);
         if (which == 0 && is_firing_)
             interrupt();

@@ -161,6 +161,8 @@ bool measure(Result &result, unsigned runs) {
         for (std::size_t tick = 0; tick < us.size(); ++tick)
             shortest[tick] = run == 0 ? us[tick] : std::min(shortest[tick], us[tick]);
     }
+    if (shortest.empty())
+        return false;
     std::sort(shortest.begin(), shortest.end());
     result.values[figures - 2] = {shortest.back()};
     result.values[figures - 1] = {shortest[shortest.size() * 999 / 1000]};

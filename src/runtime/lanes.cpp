@@ -13,7 +13,7 @@
 
 #ifdef __GLIBC__
 #include <features.h>
-#if __GLIBC_PREREQ(2, 35)
+#if __GLIBC_PREREQ(2, 35) && __has_builtin(__builtin_thread_pointer)
 #include <sys/rseq.h>
 #define TW_HAS_RSEQ
 #endif

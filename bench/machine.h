@@ -1,12 +1,14 @@
-// What the JSON files of the benchmarks say about the machine.
+// The JSON files of the benchmarks: the machine, and one object for each result.
 #ifndef TICKWHEEL_BENCH_MACHINE_H
 #define TICKWHEEL_BENCH_MACHINE_H
 
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 #include <string>
+#include <vector>
 
 namespace bench {
 
@@ -36,6 +38,31 @@ inline void write_machine(std::ostream &out) {
         << ",\"memory_mb\":" << (sysconf(_SC_PHYS_PAGES) / 1024) * (sysconf(_SC_PAGESIZE) / 1024)
         << ",\"system\":" << quoted(std::string(system.sysname) + " " + system.release)
         << ",\"compiler\":" << quoted(__VERSION__);
+}
+
+// The values of several runs.
+struct Spread {
+    double least, median, most;
+};
+
+inline Spread spread_of(std::vector<double> values) {
+    std::sort(values.begin(), values.end());
+    const std::size_t half = values.size() / 2;
+    const double median = values.size() % 2 ? values[half] : (values[half - 1] + values[half]) / 2;
+    return {values.front(), median, values.back()};
+}
+
+inline void write_spread(std::ostream &out, const Spread &of, std::size_t runs) {
+    out << "\"value\":" << of.median << ",\"runs\":" << runs << ",\"min\":" << of.least
+        << ",\"max\":" << of.most;
+}
+
+inline void write_result(std::ostream &out, const std::string &workload, const std::string &implementation,
+                         std::size_t n, const std::string &unit, const Spread &of, std::size_t runs) {
+    out << "{\"workload\":" << quoted(workload) << ",\"impl\":" << quoted(implementation) << ",\"n\":" << n
+        << ",\"unit\":" << quoted(unit) << ",";
+    write_spread(out, of, runs);
+    out << "}";
 }
 
 }  // namespace bench

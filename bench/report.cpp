@@ -204,11 +204,9 @@ bool write_json(const std::string &path, const std::vector<Result> &results,
     for (const Result &each : results) {
         if (each.values.empty())
             continue;
-        out << separator << "{\"workload\":" << quoted(info(each.workload).name)
-            << ",\"impl\":" << quoted(each.implementation) << ",\"n\":" << each.n
-            << ",\"value\":" << each.value() << ",\"unit\":" << quoted(info(each.workload).unit)
-            << ",\"runs\":" << each.values.size() << ",\"min\":" << each.least() << ",\"max\":" << each.most()
-            << "}";
+        out << separator;
+        write_result(out, info(each.workload).name, each.implementation, each.n, info(each.workload).unit,
+                     {each.least(), each.value(), each.most()}, each.values.size());
         separator = ",\n";
     }
     out << "\n],\n\"not_run\":[";

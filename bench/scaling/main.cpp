@@ -90,17 +90,6 @@ std::vector<double> run_apart(const Variant &variant, std::size_t values, double
 
 // --- results -------------------------------------------------------------------------------
 
-struct Spread {
-    double least, median, most;
-};
-
-Spread spread_of(std::vector<double> values) {
-    std::sort(values.begin(), values.end());
-    const std::size_t half = values.size() / 2;
-    const double median = values.size() % 2 ? values[half] : (values[half - 1] + values[half]) / 2;
-    return {values.front(), median, values.back()};
-}
-
 // The values of a comparison: of each run, of each variant.
 struct Measured {
     Comparison comparison;
@@ -173,11 +162,6 @@ void print(const Measured &measured) {
     }
 }
 
-void write_spread(std::ostream &out, const Spread &of, std::size_t runs) {
-    out << "\"value\":" << of.median << ",\"runs\":" << runs << ",\"min\":" << of.least
-        << ",\"max\":" << of.most;
-}
-
 bool write_json(const std::string &path, const std::vector<Measured> &all) {
     std::ofstream out(path);
     out.precision(10);
@@ -189,11 +173,9 @@ bool write_json(const std::string &path, const std::vector<Measured> &all) {
         const Comparison &about = each.comparison;
         for (std::size_t variant = 0; variant < about.variants.size(); ++variant) {
             for (std::size_t unit = 0; unit < about.units.size(); ++unit) {
-                out << separator << "{\"workload\":" << quoted(about.name)
-                    << ",\"impl\":" << quoted(about.variants[variant].name) << ",\"n\":" << about.n
-                    << ",\"unit\":" << quoted(about.units[unit]) << ",";
-                write_spread(out, each.values(variant, unit), each.runs.size());
-                out << "}";
+                out << separator;
+                write_result(out, about.name, about.variants[variant].name, about.n, about.units[unit],
+                             each.values(variant, unit), each.runs.size());
                 separator = ",\n";
             }
         }

@@ -33,12 +33,6 @@ struct Result {
     std::vector<double> values[figures];
 };
 
-double median(std::vector<double> values) {
-    std::sort(values.begin(), values.end());
-    const std::size_t half = values.size() / 2;
-    return values.size() % 2 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
-
 void count(const tw_event *, void *fired) { ++*static_cast<std::uint64_t *>(fired); }
 
 // n timers, over 2^20 ticks of a millisecond. Keeps the handles of a million of them, spread over all.
@@ -189,11 +183,9 @@ bool write_json(const std::string &path, const std::vector<Result> &results) {
     const char *separator = "\n";
     for (const Result &each : results) {
         for (std::size_t i = 0; i < figures; ++i) {
-            const auto [least, most] = std::minmax_element(each.values[i].begin(), each.values[i].end());
-            out << separator << "{\"workload\":\"pending\",\"impl\":\"tickwheel\",\"n\":" << each.n
-                << ",\"unit\":" << quoted(units[i]) << ",\"value\":" << median(each.values[i])
-                << ",\"runs\":" << each.values[i].size() << ",\"min\":" << *least << ",\"max\":" << *most
-                << "}";
+            out << separator;
+            write_result(out, "pending", "tickwheel", each.n, units[i], spread_of(each.values[i]),
+                         each.values[i].size());
             separator = ",\n";
         }
     }
@@ -242,7 +234,7 @@ int main(int argc, char **argv) {
         }
         std::printf("| %zu |", n);
         for (const std::vector<double> &values : result.values)
-            std::printf(" %.1f |", median(values));
+            std::printf(" %.1f |", spread_of(values).median);
         std::printf("\n");
         std::fflush(stdout);
         results.push_back(result);

@@ -117,8 +117,8 @@ struct tw_core_part {
  * fields of `part` with the lane locked. Returns 0, or 1 if the budget is used up or the wheel was
  * interrupted.
  *
- * To fire what is due in all lanes, call it for the lane with the first place, up to the first place of the
- * others, until no lane has a place; then for each lane, up to {now, UINT64_MAX}. */
+ * To fire the due timers of all lanes, call it for the lane with the first place, up to the first place of
+ * the others, until no lane has a place; then for each lane, up to {now, UINT64_MAX}. */
 int tw_core_advance_part(struct tw *w, tw_tick now, const struct tw_core_place *last, const uint64_t *touched,
                          uint32_t *budget, struct tw_core_part *part);
 

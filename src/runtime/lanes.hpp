@@ -96,8 +96,8 @@ template <class Do> void for_each_lane(const lane_table &lanes, Do what) {
     for_each_lane(lanes, ~std::uint64_t{0}, what);
 }
 
-// The firing thread: fires what is due in all lanes, as tw_advance does on one wheel, and sets their `next`.
-// Returns 0 or 1.
+// The firing thread: fires the due timers of all lanes, as tw_advance does on one wheel, and sets the `next`
+// of each lane. Returns 0 or 1.
 int advance_lanes(lane_table &lanes, tick present, std::uint32_t budget);
 
 }  // namespace tickwheel::runtime

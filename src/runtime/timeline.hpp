@@ -80,7 +80,6 @@ struct timeline {
 
     // The same for a delay from now.
     tick tick_after_now(std::int64_t delay) const { return tick_after(clock.read(), delay); }
-    tick tick_once_after_now(std::int64_t delay) const { return tick_once_after(clock.read(), delay); }
 
     // Shifts all timers if the clock was set back since the wheel last got the time. If the clock can be set,
     // pass every reading to this function before you convert it. Takes the wheel's lock.

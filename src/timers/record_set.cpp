@@ -379,10 +379,11 @@ bool visit_next(tw_runtime &rt, walk_position &at, const record_visitor &visitor
         }
         if (whole->number != at.set)
             at = {whole->number, 0, 0, 0, at.last_set};
+        const unsigned lanes = whole->lanes;
         record_set *const set = whole->in_lanes[at.lane].load(std::memory_order_acquire);
         if (set == nullptr) {
             rt.components_mutex.unlock();
-            at.go_to_next_lane(whole->lanes);
+            at.go_to_next_lane(lanes);
             continue;
         }
         record_lock lock(*set->space);
@@ -402,7 +403,7 @@ bool visit_next(tw_runtime &rt, walk_position &at, const record_visitor &visitor
             return true;
         }
         if (is_end)
-            at.go_to_next_lane(whole->lanes);
+            at.go_to_next_lane(lanes);
     }
 }
 

@@ -87,6 +87,7 @@ static struct {
     struct tw_node nodes[ARMS];
     unsigned numbers[ARMS];
     int64_t due_ns;
+    bool is_manual;
     bool moves; /* each timer is armed for another tick first */
     atomic_uint token, failures;
     unsigned fired[ARMS];
@@ -101,6 +102,14 @@ static void note_number(void *arg) {
 }
 static void note_node(UNUSED struct tw_node *node, void *arg) { note_number(arg); }
 static void note_task(UNUSED const struct tw_event *event, void *arg) { note_number(arg); }
+
+/* The order between lanes needs a clock that advances (P3). Some virtual machines' clocks show two processors
+ * the same nanosecond. */
+static void let_clock_advance(void) {
+    const int64_t before = tw_runtime_now(relay.rt);
+    while (!relay.is_manual && tw_runtime_now(relay.rt) == before) {
+    }
+}
 
 static int arm_for(unsigned number, int64_t due_ns, tw_handle *handle) {
     const struct tw_when when = {.due_ns = due_ns, .absolute = 1};
@@ -134,6 +143,7 @@ static void *arm_in_turn(void *thread) {
             result = move_to_common(number, handle);
         if (result < 0)
             atomic_fetch_add(&relay.failures, 1);
+        let_clock_advance();
         atomic_fetch_add(&relay.token, 1);
     }
     return NULL;
@@ -144,6 +154,7 @@ static void begin_relay(const char *driver, bool moves, int64_t delay_ns) {
     relay.rt = new_runtime((struct tw_runtime_options){.driver = driver, .lanes = 0});
     relay.timers = new_set(relay.rt, (struct tw_set_options){0});
     assert_int_equal(tw_keyed_new(&relay.keyed, relay.rt, NULL), 0);
+    relay.is_manual = strcmp(driver, "manual") == 0;
     relay.moves = moves;
     for (unsigned i = 0; i < ARMS; ++i) {
         relay.numbers[i] = i;
@@ -177,17 +188,16 @@ static void assert_fired_in_order(void) {
 
 /* Takes more time on a busy machine. */
 static void arm_in_turn_and_fire(const char *driver, bool moves) {
-    const bool is_manual = strcmp(driver, "manual") == 0;
     for (int64_t delay_ns = 200 * MS;; delay_ns *= 2) {
         begin_relay(driver, moves, delay_ns);
-        if (!is_manual)
+        if (!relay.is_manual)
             assert_ok(tw_runtime_start(relay.rt));
         if (run_relay())
             break;
         assert_true(delay_ns < 60 * TW_SECOND);
         tw_runtime_free(relay.rt);
     }
-    if (is_manual)
+    if (relay.is_manual)
         assert_ok(tw_runtime_advance(relay.rt, relay.due_ns - tw_runtime_now(relay.rt)));
     wait_for(relay.fires >= ARMS);
     assert_fired_in_order();
@@ -218,6 +228,7 @@ static void start_child(void) {
     tw_handle id;
     unsigned *const number = &relay.numbers[family.started++];
     family.failures += tw_timer_after(family.set, &id, 0, note_task, number) != 0;
+    let_clock_advance();
 }
 
 static void start_children(UNUSED const struct tw_event *event, UNUSED void *arg) {
@@ -235,7 +246,7 @@ TEST(p3_timers_that_a_callback_starts_in_other_lanes_for_its_own_tick_fire_in_or
         family.started = family.failures = 0;
         assert_int_equal(tw_timer_after(family.set, &id, MS, start_children, NULL), 0);
         assert_int_equal(tw_timer_after(family.set, &id, MS, start_children, NULL), 0);
-        if (d == 0)
+        if (relay.is_manual)
             assert_ok(tw_runtime_advance(relay.rt, MS));
         else
             assert_ok(tw_runtime_start(relay.rt));

@@ -1,7 +1,6 @@
 // See lanes.hpp.
 #include "lanes.hpp"
 
-#include <sched.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -11,18 +10,10 @@
 #include "state.hpp"
 #include "turn.hpp"
 
-#ifdef __GLIBC__
-#include <features.h>
-#if __GLIBC_PREREQ(2, 35) && __has_builtin(__builtin_thread_pointer)
-#include <sys/rseq.h>
-#define TW_HAS_RSEQ
-#endif
-#endif
-
 namespace tickwheel::runtime {
 
-constinit unsigned usual_lanes = 0;
-constinit bool lanes_take_turns = false;
+constinit TW_THREAD_LOCAL unsigned own_lane = none_yet;
+constinit unsigned lanes_in_turn = 0;
 
 namespace {
 
@@ -30,25 +21,11 @@ std::uint64_t read_moment(const tw_core_lanes *lanes) {
     return moment_now(*static_cast<const lane_table *>(lanes));
 }
 
-// -1 if the system cannot tell.
-int current_processor() {
-#ifdef TW_HAS_RSEQ
-    if (__rseq_size != 0) [[likely]] {
-        const auto *const area = reinterpret_cast<const struct rseq *>(
-            static_cast<const char *>(__builtin_thread_pointer()) + __rseq_offset);
-        return static_cast<int>(__atomic_load_n(&area->cpu_id, __ATOMIC_RELAXED));
-    }
-#endif
-    return sched_getcpu();
-}
-
 }  // namespace
 
 // Four for each processor, so that two keys, which choose their lanes, seldom choose the same. A processor
 // that the process may not use now may be permitted later.
-unsigned find_usual_lanes() {
-    if (usual_lanes != 0)
-        return usual_lanes;
+unsigned usual_lanes() {
     const long processors = sysconf(_SC_NPROCESSORS_CONF);
     return processors > 0 && processors < long{most_lanes / 4} ? 4 * static_cast<unsigned>(processors)
                                                                : most_lanes;
@@ -92,17 +69,22 @@ int make_lane(tw_runtime &rt, unsigned number) {
     TW_CHECKS(wheel_lasts(wheel));
     tw_core_join_lanes(wheel, &lanes);
     measure_fires(rt, *wheel);
-    lanes.wheels[number].store(wheel, std::memory_order_relaxed);
+    lanes.wheels[number].store(wheel, std::memory_order_release);
     lanes.made.fetch_or(std::uint64_t{1} << number);
     if (rt.stopping)
         tw_core_interrupt(wheel);  // the stop may have come too early to see the lane
     return 0;
 }
 
-unsigned find_current_lane(const lane_table &lanes) {
-    if (lanes_take_turns) [[unlikely]]
+unsigned find_own_lane(const lane_table &lanes) {
+    static constinit std::atomic<unsigned> given = 0;
+    if (lanes_in_turn != 0)
         return static_cast<unsigned>(lanes.turns.fetch_add(1, std::memory_order_relaxed) % lanes.limit);
-    return static_cast<unsigned>(current_processor()) % lanes.limit;
+    if (own_lane == none_yet)
+        own_lane = 0;
+    if (own_lane == 0 && tw_core_is_locked(lanes.wheels[0].load(std::memory_order_relaxed)) != 0)
+        own_lane = 1 + given.fetch_add(1, std::memory_order_relaxed) % (lanes.limit - 1);
+    return own_lane % lanes.limit;
 }
 
 // --- firing --------------------------------------------------------------------------------

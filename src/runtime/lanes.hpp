@@ -1,6 +1,7 @@
-// Lanes: the wheels of a timeline, so that threads on different processors do not wait for each other. A
-// timer stays in the lane where it was started, normally that of the processor that its thread ran on. Each
-// lane has its own lock.
+// Lanes: the wheels of a timeline, each with its own lock, so that threads that start timers do not wait for
+// each other. Each thread starts timers in lane 0 until it finds another thread there. From then on it uses a
+// lane of its own, or shares one if there are more such threads than lanes. So a program whose threads never
+// meet needs no second lane. A timer stays in the lane where it was started, and a key belongs to one lane.
 //
 // Lane 0 is the timeline's own wheel, and always exists; nodes are there. The others are made when first
 // used, and freed with the runtime. A runtime with a wall timeline has only lane 0.
@@ -19,6 +20,7 @@
 
 #include "clock.hpp"
 #include "core/door.h"
+#include "on_stack.hpp"
 
 struct tw_runtime;
 
@@ -26,10 +28,13 @@ namespace tickwheel::runtime {
 
 inline constexpr unsigned most_lanes = 64;
 
-// Tests change these: the number of lanes of a runtime whose options leave it open (0: enough for
-// the processors), and whether one thread's timers go to the lanes in turn.
-extern unsigned usual_lanes;
-extern bool lanes_take_turns;
+// The lane where this thread starts timers, in any runtime that has so many lanes; or none_yet.
+inline constexpr unsigned none_yet = most_lanes;
+extern constinit TW_THREAD_LOCAL unsigned own_lane;
+
+// For tests: the number of lanes of a runtime whose options leave it open, whose timers then go to the lanes
+// in turn. 0: the usual number.
+extern unsigned lanes_in_turn;
 
 // Different threads write the parts between the gaps.
 struct lane_table : tw_core_lanes {
@@ -39,7 +44,7 @@ struct lane_table : tw_core_lanes {
     std::atomic<std::uint64_t> made;           // bit n: lane n exists
     std::atomic<tw *> wheels[most_lanes];      // null until made
     mutable std::atomic<std::uint64_t> count;  // of arms on virtual time
-    mutable std::atomic<std::uint64_t> turns;  // if lanes_take_turns
+    mutable std::atomic<std::uint64_t> turns;  // for lanes_in_turn
     char touched_line[64];
     std::uint64_t touched;  // atomic: lanes where timers were armed, during a turn, for a tick that it fires
     struct attention {
@@ -58,16 +63,13 @@ void open_lanes(lane_table &lanes, tw &wheel, const clock_source &clock, unsigne
 void free_lanes(lane_table &lanes);
 
 // The number of lanes that a runtime may have if its options leave that open.
-unsigned find_usual_lanes();
+unsigned usual_lanes();
 
 // Makes a lane of the steady timeline that does not exist yet. Returns 0 or -ENOMEM.
 int make_lane(tw_runtime &rt, unsigned number);
 
-// The lane for a timer that this thread starts.
-unsigned find_current_lane(const lane_table &lanes);
-inline unsigned current_lane(const lane_table &lanes) {
-    return lanes.limit == 1 ? 0 : find_current_lane(lanes);
-}
+// The lane for a timer that this thread starts: own_lane, which this changes if another thread holds lane 0.
+[[gnu::cold]] unsigned find_own_lane(const lane_table &lanes);
 
 inline tick next_of(const lane_table &lanes, unsigned number) {
     return __atomic_load_n(&lanes.attention[number].next, __ATOMIC_SEQ_CST);

@@ -106,13 +106,15 @@ void take_options(tw_runtime &rt, const tw_runtime_options &o) {
 }
 
 // With a wall timeline every call on a record takes `wall_mutex`, and lanes would gain nothing. On virtual
-// time usually one thread arms, and the lanes do not depend on the processors that it runs on.
+// time usually one thread arms.
 unsigned lanes_for(const tw_runtime &rt, const tw_runtime_options &o) {
     if (rt.clock == TW_CLOCK_WALL)
         return 1;
     if (o.lanes != 0)
         return o.lanes;
-    return is_manual(*rt.driver) && usual_lanes == 0 ? 1 : find_usual_lanes();
+    if (lanes_in_turn != 0)
+        return lanes_in_turn;
+    return is_manual(*rt.driver) ? 1 : usual_lanes();
 }
 
 // Virtual clocks start at 0. A steady timeline never follows the wall clock, whatever the options say:

@@ -551,6 +551,13 @@ record_set *open_in_lane(timer_set &set, unsigned lane) {
     return set.in_lanes[lane].load(std::memory_order_acquire);
 }
 
+record_set &records_in_own_lane(timer_set &set) {
+    if (set.lanes == 1)
+        return first_of(set);
+    record_set *const found = records_in(set, runtime::find_own_lane(set.rt->steady.lanes));
+    return found != nullptr ? *found : first_of(set);
+}
+
 // A set with a capacity has all its cells in one lane.
 int open(timer_set &set, tw_runtime &rt, const tw_set_options &options, const lookup_hooks *lookup) {
     set.traits.lookup = lookup;

@@ -155,12 +155,14 @@ TW_INLINED inline record_set *records_in(timer_set &set, unsigned lane) {
     return found != nullptr ? found : open_in_lane(set, lane);
 }
 
-// The records in the lane of this thread, or in another if memory is lacking.
+// The records in the lane where this thread starts a timer (see runtime/lanes.hpp), or in the first if memory
+// is lacking.
+[[gnu::cold]] record_set &records_in_own_lane(timer_set &set);
 TW_INLINED inline record_set &records_here(timer_set &set) {
-    if (set.lanes == 1)
-        return first_of(set);
-    record_set *const found = records_in(set, runtime::current_lane(set.rt->steady.lanes));
-    return found != nullptr ? *found : first_of(set);
+    const unsigned own = runtime::own_lane;
+    record_set *const found =
+        own < set.lanes ? set.in_lanes[own].load(std::memory_order_acquire) : nullptr;
+    return found != nullptr && !core::is_held(found->space->wheels) ? *found : records_in_own_lane(set);
 }
 
 // --- calls on a set ----------------------------------------------------------------------

@@ -1,18 +1,18 @@
 /* See lanes.h. */
 #include "lanes.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 
 #define WEAK __attribute__((weak))
-extern WEAK unsigned usual_lanes __asm__("_ZN9tickwheel7runtime11usual_lanesE");
-extern WEAK bool lanes_take_turns __asm__("_ZN9tickwheel7runtime16lanes_take_turnsE");
+extern WEAK unsigned lanes_in_turn __asm__("_ZN9tickwheel7runtime13lanes_in_turnE");
+extern WEAK __thread unsigned own_lane __asm__("_ZN9tickwheel7runtime8own_laneE");
+enum { NONE_YET = 64 };
 
 void use_lanes_in_turn(unsigned lanes) {
-    if (&usual_lanes == NULL || &lanes_take_turns == NULL)
+    if (&lanes_in_turn == NULL)
         return;
-    usual_lanes = lanes;
-    lanes_take_turns = lanes != 0;
+    lanes_in_turn = lanes;
+    own_lane = NONE_YET;
 }
 
 void choose_lanes(void) {

@@ -7,7 +7,7 @@
  * runtime. */
 void choose_lanes(void);
 
-/* The same for the runtimes made from now on; 0: as many lanes as usual, by processor. */
+/* The same for the runtimes made from now on; 0: the usual lanes. */
 void use_lanes_in_turn(unsigned lanes);
 
 #endif

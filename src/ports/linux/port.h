@@ -47,6 +47,11 @@ static inline int tw_port_try_lock(uint32_t *word) {
 }
 #endif
 
+static inline int tw_port_is_held(const uint32_t *word) {
+    const tw_port_half *const half = (const tw_port_half *)word;
+    return __atomic_load_n(half, __ATOMIC_RELAXED) != 0;
+}
+
 static inline void tw_port_lock(uint32_t *word) {
     if (__builtin_expect(!tw_port_try_lock(word), 0))
         tw_port_lock_contended(word);

@@ -6,6 +6,8 @@
 #include <tickwheel/timers.h>
 
 #include <atomic>
+#include <thread>
+#include <vector>
 
 #include "delays.h"
 #include "inputs.h"
@@ -43,32 +45,39 @@ class Service {
         return handle;
     }
 
-    // Starts timers with a period of 100 ms, on each processor as many: so many in a row, then on the next
-    // one.
-    void fire_every_100_ms(std::size_t timers, Phases phases, std::size_t in_a_row = 1000) {
+    // Starts timers with a period of 100 ms: as many from each of several threads, one for each processor.
+    void fire_every_100_ms(std::size_t timers, Phases phases) {
         const std::int64_t first = tw_runtime_now(runtime_) + 5 * period_ns;
-        tw_task task{};
-        task.fn = count;
-        task.arg = &fired_;
-        Random random(6);
-        for (std::size_t i = 0; i < timers; ++i) {
-            if (i % in_a_row == 0)
-                pin(i / in_a_row);
-            tw_when when{};
-            when.absolute = 1;
-            when.due_ns = first + (phases == Phases::equal ? 0 : random.below(period_ns));
-            when.period_ns = period_ns;
-            when.missed = TW_COALESCE;
-            tw_handle handle;
-            require(tw_timer_start(timers_, &handle, &when, &task) == 0, "tw_timer_start");
-        }
-        unpin();
+        const std::size_t threads = processors().size();
+        std::vector<std::thread> team;
+        for (std::size_t thread = 0; thread < threads; ++thread)
+            team.emplace_back([this, thread, phases, first, own = timers / threads] {
+                pin(thread);
+                Random random(thread);
+                for (std::size_t i = 0; i < own; ++i)
+                    start_periodic(first + (phases == Phases::equal ? 0 : random.below(period_ns)));
+            });
+        for (std::thread &each : team)
+            each.join();
         sleep_for(0.6);  // until all of them fire
     }
     std::uint64_t fired() const { return fired_.load(std::memory_order_relaxed); }
 
   private:
     static constexpr std::uint32_t period_ns = 100 * millisecond;
+
+    void start_periodic(std::int64_t first) {
+        tw_task task{};
+        task.fn = count;
+        task.arg = &fired_;
+        tw_when when{};
+        when.absolute = 1;
+        when.due_ns = first;
+        when.period_ns = period_ns;
+        when.missed = TW_COALESCE;
+        tw_handle handle;
+        require(tw_timer_start(timers_, &handle, &when, &task) == 0, "tw_timer_start");
+    }
 
     // Only the runtime's thread writes the count.
     static void count(const tw_event *, void *fired) {

@@ -116,10 +116,10 @@ struct tw_runtime_options {
     uint64_t cpus;
     int priority;
 
-    /* The most lanes, up to 64, so that threads seldom wait for each other. A thread that has met
-     * another one starts its timers of timers.h in a lane of its own; those of keyed.h are in a lane by
-     * their key. Their order stays the same. A lane takes 60 KB once it is used. 0: four for each
-     * processor; with "manual" one. 1: one. With TW_CLOCK_WALL there is always one. */
+    /* The most lanes, up to 64. Timers of timers.h go to the lane of the thread that starts them, and
+     * timers of keyed.h to a lane by their key, so that threads seldom wait for each other. Their order
+     * stays the same. A lane takes 60 KB once it is used. 0: four for each processor; with "manual"
+     * one. 1: one. With TW_CLOCK_WALL there is always one. */
     unsigned lanes;
 };
 

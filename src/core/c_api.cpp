@@ -157,7 +157,7 @@ int tw_core_label(tw_node *node, unsigned label) { return give_label(node, label
 tw_tick tw_core_choose(tw *w, tw_tick tick, tw_tick slack) { return library_door::choose(w, tick, slack); }
 uint64_t tw_core_cancelled(tw *w, unsigned label) { return library_door::cancelled(w, label); }
 void tw_core_join_lanes(tw *w, tw_core_lanes *lanes) { library_door::join_lanes(w, lanes); }
-int tw_core_is_locked(tw *w) { return tw_port_is_held(&state_in(w).lock); }
+int tw_core_is_busy(tw *w) { return __atomic_load_n(&state_in(w).lock, __ATOMIC_RELAXED) != 0; }
 uint32_t tw_core_placed(tw *w) { return __atomic_load_n(&state_in(w).placed, __ATOMIC_RELAXED); }
 tw_tick tw_core_publish_next(tw *w, tw_tick *published) { return library_door::publish_next(w, published); }
 int tw_core_advance_part(tw *w, tw_tick now, const tw_core_place *last, const uint64_t *touched,

@@ -98,8 +98,8 @@ struct tw_core_lanes {
  * lanes. */
 void tw_core_join_lanes(struct tw *w, struct tw_core_lanes *lanes);
 
-/* 1 if a thread holds the wheel's lock just now. */
-int tw_core_is_locked(struct tw *w);
+/* 0 if the wheel's lock is free just now. The lock's word is 0 then, in all ports (tickwheel/port.h). */
+int tw_core_is_busy(struct tw *w);
 
 /* Counts the timers that were placed above level 0, and so may need look-ahead. Takes no lock. */
 uint32_t tw_core_placed(struct tw *w);

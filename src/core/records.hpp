@@ -55,9 +55,6 @@ inline void unlock(const wheel_lock &of) TW_RELEASE(wheels_lock) TW_UNCHECKED_LO
         tw_port_unlock(of.word);
 }
 
-// True if a thread holds the lock just now.
-inline bool is_held(const wheel_lock &of) { return tw_port_is_held(of.word) != 0; }
-
 // --- records ---------------------------------------------------------------------------------
 
 // Arm an unarmed record; move an armed one to another tick, or take it off the wheel. `due` is the tick of

@@ -12,13 +12,19 @@
 
 namespace tickwheel::runtime {
 
-constinit TW_THREAD_LOCAL unsigned own_lane = none_yet;
+constinit TW_THREAD_LOCAL used_lane own_lane = {};
 constinit unsigned lanes_in_turn = 0;
 
 namespace {
 
 std::uint64_t read_moment(const tw_core_lanes *lanes) {
     return moment_now(*static_cast<const lane_table *>(lanes));
+}
+
+// If nobody uses a lane, the thread may have it.
+bool is_used_by(const void *thread, std::atomic<const void *> &user) {
+    const void *found = nullptr;
+    return user.compare_exchange_strong(found, thread, std::memory_order_relaxed) || found == thread;
 }
 
 }  // namespace
@@ -77,14 +83,16 @@ int make_lane(tw_runtime &rt, unsigned number) {
 }
 
 unsigned find_own_lane(const lane_table &lanes) {
-    static constinit std::atomic<unsigned> given = 0;
     if (lanes_in_turn != 0)
         return static_cast<unsigned>(lanes.turns.fetch_add(1, std::memory_order_relaxed) % lanes.limit);
-    if (own_lane == none_yet)
-        own_lane = 0;
-    if (own_lane == 0 && tw_core_is_locked(lanes.wheels[0].load(std::memory_order_relaxed)) != 0)
-        own_lane = 1 + given.fetch_add(1, std::memory_order_relaxed) % (lanes.limit - 1);
-    return own_lane % lanes.limit;
+    const void *const self = &own_lane;
+    unsigned number = 0;
+    while (number != lanes.limit && !is_used_by(self, lanes.attention[number].user))
+        ++number;
+    if (number == lanes.limit)
+        number = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(self) / 4096 % lanes.limit);
+    own_lane = {&lanes, number};
+    return number;
 }
 
 // --- firing --------------------------------------------------------------------------------
@@ -138,10 +146,12 @@ class lanes_advance {
     }
 
     // The `next` of a lane does not know of timers that were placed above level 0 meanwhile, and may need
-    // look-ahead. A few do not matter, and many begin to need it more than so many ticks ahead.
+    // look-ahead. A few do not matter, and many begin to need it more than so many ticks ahead. A lane that a
+    // thread holds can wait: the thread may be preempted, and timers of other lanes may be due.
     bool may_need_look_ahead(tw &wheel, const lane_table::visit &last) const {
         constexpr std::uint32_t few = 32, often = 16;
-        return present_ - last.at >= often && tw_core_placed(&wheel) - last.placed > few;
+        return present_ - last.at >= often && tw_core_placed(&wheel) - last.placed > few &&
+               tw_core_is_busy(&wheel) == 0;
     }
 
     void visit(unsigned number) {

@@ -1,7 +1,6 @@
 // Lanes: the wheels of a timeline, each with its own lock, so that threads that start timers do not wait for
-// each other. Each thread starts timers in lane 0 until it finds another thread there. From then on it uses a
-// lane of its own, or shares one if there are more such threads than lanes. So a program whose threads never
-// meet needs no second lane. A timer stays in the lane where it was started, and a key belongs to one lane.
+// each other. Each thread starts its timers in a lane of its own, or shares one if there are more threads
+// than lanes. A timer stays in the lane where it was started. A key belongs to a lane by its hash.
 //
 // Lane 0 is the timeline's own wheel, and always exists; nodes are there. The others are made when first
 // used, and freed with the runtime. A runtime with a wall timeline has only lane 0.
@@ -28,10 +27,6 @@ namespace tickwheel::runtime {
 
 inline constexpr unsigned most_lanes = 64;
 
-// The lane where this thread starts timers, in any runtime that has so many lanes; or none_yet.
-inline constexpr unsigned none_yet = most_lanes;
-extern constinit TW_THREAD_LOCAL unsigned own_lane;
-
 // For tests: the number of lanes of a runtime whose options leave it open, whose timers then go to the lanes
 // in turn. 0: the usual number.
 extern unsigned lanes_in_turn;
@@ -48,7 +43,10 @@ struct lane_table : tw_core_lanes {
     char touched_line[64];
     std::uint64_t touched;  // atomic: lanes where timers were armed, during a turn, for a tick that it fires
     struct attention {
-        char line[64 - sizeof(tick)];
+        char line[64 - sizeof(tick) - sizeof(void *)];
+        // The thread whose timers start in this lane; null: none yet. Its address is that of `own_lane`
+        // there, which another thread gets, and the lane with it, when that thread has ended.
+        mutable std::atomic<const void *> user;
         tick next;  // atomic; see timeline
     } attention[most_lanes];
     // When the firing thread was last in a lane, and what tw_core_placed said then.
@@ -68,7 +66,14 @@ unsigned usual_lanes();
 // Makes a lane of the steady timeline that does not exist yet. Returns 0 or -ENOMEM.
 int make_lane(tw_runtime &rt, unsigned number);
 
-// The lane for a timer that this thread starts: own_lane, which this changes if another thread holds lane 0.
+// The lane in which this thread started a timer last.
+struct used_lane {
+    const lane_table *of;
+    unsigned number;
+};
+extern constinit TW_THREAD_LOCAL used_lane own_lane;
+
+// The lane for a timer that this thread starts. Sets own_lane.
 [[gnu::cold]] unsigned find_own_lane(const lane_table &lanes);
 
 inline tick next_of(const lane_table &lanes, unsigned number) {

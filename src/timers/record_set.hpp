@@ -159,10 +159,10 @@ TW_INLINED inline record_set *records_in(timer_set &set, unsigned lane) {
 // is lacking.
 [[gnu::cold]] record_set &records_in_own_lane(timer_set &set);
 TW_INLINED inline record_set &records_here(timer_set &set) {
-    const unsigned own = runtime::own_lane;
-    record_set *const found =
-        own < set.lanes ? set.in_lanes[own].load(std::memory_order_acquire) : nullptr;
-    return found != nullptr && !core::is_held(found->space->wheels) ? *found : records_in_own_lane(set);
+    const runtime::used_lane own = runtime::own_lane;
+    const bool is_known = own.of == &set.rt->steady.lanes && own.number < set.lanes;
+    record_set *const found = is_known ? set.in_lanes[own.number].load(std::memory_order_acquire) : nullptr;
+    return found != nullptr ? *found : records_in_own_lane(set);
 }
 
 // --- calls on a set ----------------------------------------------------------------------

@@ -1,13 +1,15 @@
 /* The lock of the Linux port: a word of two halves, unlocked by a plain store. An unlock wakes one waiter,
- * and sets `waking`. Until a waiter clears `waking`, further unlocks do not call the kernel.
+ * and sets `waking`. Until a waiter clears `waking`, further unlocks do not call the kernel. A waiter sets
+ * `wanted`, to be preferred to threads that do not wait yet.
  *
  * Claims
  *   - No two threads are inside at once.
  *   - No thread sleeps forever: every interleaving lets all of them through.
- *   - When all threads are through, `waking` and the count of waiters are clear, so unlocks are cheap again.
+ *   - When all threads are through, `waking`, `wanted` and the count of waiters are clear, so the lock is cheap
+ *     again.
  *
  * Simplifications
- *   - Spinning tries once. The first spin is left out, and so are the waits of a millisecond, on kernels
+ *   - Insisting tries once. The first looks are left out, and so are the waits of a millisecond, on kernels
  *     without membarrier and for waiters that the count has no room for.
  *   - A few sleeps end without a wake-up. If any number did, no thread would sleep forever.
  *   - A thread's store to `held` waits in its store buffer, and becomes visible at any later time; at the
@@ -20,7 +22,7 @@
 #define SPURIOUS 1 /* sleeps that end without a wake-up, at most */
 
 byte held, waiters; /* the word, as memory has it */
-bool waking;        /* in the word, too */
+bool waking, wanted; /* in the word, too */
 bool releasing[THREADS]; /* a store of 0 to `held` that is not visible to others yet */
 bool in_kernel[THREADS];  /* sleeps on the word */
 byte inside, spurious, ended;
@@ -43,15 +45,44 @@ end:
 
 inline try_lock() {
 #ifdef BREAK_LOOKS_AND_THEN_TAKES
-    atomic { drain(me); locked = (held == 0) };
-    held = 1
+    atomic { drain(me); locked = (held == 0 && !wanted) };
+    if
+    :: locked -> held = 1
+    :: else
+    fi
 #else
-    atomic {                            /* src/ports/linux/port.h: "&unheld, 1, 0, __ATOMIC_ACQUIRE" */
+    atomic {                            /* src/ports/linux/port.h: "return tw_port_take(word, 0);" */
         drain(me);
-        locked = (held == 0);
-        held = 1                        /* src/ports/linux/port.h: "fetch_or(word, 1, __ATOMIC_ACQUIRE" */
+        locked = (held == 0 && !wanted);
+        if
+        :: locked -> held = 1
+        :: else
+        fi
     }
 #endif
+}
+
+inline insist() {
+    if
+    :: !wanted -> wanted = true         /* src/ports/linux/lock.cpp: "fetch_or(word, wanted" */
+    :: else
+    fi;
+    atomic {                            /* src/ports/linux/lock.cpp: "tw_port_take(word, insists ? TW_PORT_WANTED : 0)" */
+        drain(me);
+        locked = (held == 0 && wanted);
+        if
+#ifdef BREAK_TAKES_AND_STILL_WANTS
+        :: locked -> held = 1
+#else
+        :: locked -> held = 1; wanted = false
+#endif
+        :: else
+        fi
+    };
+    if
+    :: !locked -> wanted = false        /* src/ports/linux/lock.cpp: "fetch_and(word, ~wanted" */
+    :: else
+    fi
 }
 
 inline announce() {
@@ -78,7 +109,7 @@ inline barrier_everywhere() {
 inline kernel_waits() {
     atomic {                            /* src/ports/linux/lock.cpp: "FUTEX_WAIT_PRIVATE, seen, at_most" */
         if
-        :: held == seen_held && waiters == seen_waiters && waking == seen_waking -> in_kernel[me] = true
+        :: held == seen_held && waiters == seen_waiters && waking == seen_waking && wanted == seen_wanted -> in_kernel[me] = true
         :: else
         fi;
         seen_held = 0;
@@ -94,7 +125,8 @@ inline load_word() {
     d_step {                            /* src/ports/linux/lock.cpp: "seen = __atomic_load_n(word" */
         seen_held = held;
         seen_waiters = waiters;
-        seen_waking = waking
+        seen_waking = waking;
+        seen_wanted = wanted
     }
 }
 
@@ -124,6 +156,7 @@ inline park() {
     :: else
     fi;
     seen_waking = false;
+    seen_wanted = false;
     clear_waking()
 }
 
@@ -140,7 +173,7 @@ inline lock_contended() {
 #ifdef BREAK_DEPARTS_WHEN_WOKEN
         depart();
 #endif
-        try_lock();                     /* src/ports/linux/lock.cpp: "while (!spin_for(word));" */
+        insist();                       /* src/ports/linux/lock.cpp: "while (!insist(word));" */
         if
         :: locked -> break
         :: else
@@ -236,7 +269,7 @@ inline unlock() {
 }
 
 proctype thread(byte me) {
-    bool locked, seen_waking, was_waking;
+    bool locked, seen_waking, seen_wanted, was_waking;
     byte seen_held, seen_waiters, times = (me == 2 -> TIMES - 1 : 0);
     do
     :: times < TIMES ->
@@ -253,7 +286,7 @@ proctype thread(byte me) {
     od;
     atomic {
         ended++;
-        assert(ended < THREADS || (waiters == 0 && !waking))
+        assert(ended < THREADS || (waiters == 0 && !waking && !wanted))
     }
 }
 

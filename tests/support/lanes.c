@@ -5,18 +5,16 @@
 
 #define WEAK __attribute__((weak))
 extern WEAK unsigned lanes_in_turn __asm__("_ZN9tickwheel7runtime13lanes_in_turnE");
-extern WEAK __thread unsigned own_lane __asm__("_ZN9tickwheel7runtime8own_laneE");
-enum { NONE_YET = 64 };
+extern WEAK __thread const void *own_lane __asm__("_ZN9tickwheel7runtime8own_laneE");
 
 void use_lanes_in_turn(unsigned lanes) {
     if (&lanes_in_turn == NULL)
         return;
     lanes_in_turn = lanes;
-    own_lane = NONE_YET;
+    own_lane = NULL; /* no lane yet */
 }
 
 void choose_lanes(void) {
     const char *const lanes = getenv("TW_TEST_LANES");
-    if (lanes != NULL)
-        use_lanes_in_turn((unsigned)strtoul(lanes, NULL, 10));
+    use_lanes_in_turn(lanes == NULL ? 0 : (unsigned)strtoul(lanes, NULL, 10));
 }

@@ -1,6 +1,6 @@
-/* Lanes: timers that threads start on different processors stand on different wheels, and still fire in one
- * order (P3); calls that concern all timers of a set see each once. The tests run with the lanes of the
- * machine's processors, and with five lanes that take turns. */
+/* Lanes: timers that different threads start stand on different wheels, and still fire in one order (P3);
+ * calls that concern all timers of a set see each once. The tests run with a lane for each thread, and with
+ * five lanes that take turns. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -35,14 +35,11 @@ static void go_to_processor(unsigned n) {
         }
 }
 
-static void go_anywhere(void) { sched_setaffinity(0, sizeof usable, &usable); }
-
 static int look_at_processors(UNUSED void **state) { return sched_getaffinity(0, sizeof usable, &usable); }
 
 GROUP_FIXTURE(look_at_processors, NULL);
 
 static int end_turns(UNUSED void **state) {
-    go_anywhere();
     choose_lanes();
     return 0;
 }
@@ -52,14 +49,14 @@ static int take_turns(UNUSED void **state) {
     return 0;
 }
 
-static int stay_on_processors(UNUSED void **state) {
+static int by_thread(UNUSED void **state) {
     use_lanes_in_turn(0);
     return 0;
 }
 
 /* --- options -------------------------------------------------------------------------------- */
 
-FIXTURE(stay_on_processors, end_turns);
+FIXTURE(by_thread, end_turns);
 
 TEST(p14_a_runtime_has_up_to_64_lanes) {
     const unsigned lanes[] = {0, 1, 2, 64};
@@ -151,7 +148,7 @@ static void *arm_in_turn(void *thread) {
 
 static void begin_relay(const char *driver, bool moves, int64_t delay_ns) {
     memset(&relay, 0, sizeof relay);
-    relay.rt = new_runtime((struct tw_runtime_options){.driver = driver, .lanes = 0});
+    relay.rt = new_runtime((struct tw_runtime_options){.driver = driver, .lanes = LANES});
     relay.timers = new_set(relay.rt, (struct tw_set_options){0});
     assert_int_equal(tw_keyed_new(&relay.keyed, relay.rt, NULL), 0);
     relay.is_manual = strcmp(driver, "manual") == 0;
@@ -211,7 +208,7 @@ static void arm_in_turn_and_fire(const char *driver, bool moves) {
         } \
     }
 
-ORDER_TESTS(by_processor)
+ORDER_TESTS(by_thread)
 FIXTURE(take_turns, end_turns);
 ORDER_TESTS(in_turn)
 
@@ -259,56 +256,7 @@ TEST(p3_timers_that_a_callback_starts_in_other_lanes_for_its_own_tick_fire_in_or
     }
 }
 
-/* --- a thread that migrates ------------------------------------------------------------------ */
-
-static void migrate(unsigned hops) { go_to_processor(hops); }
-
-static void use_timer_on_many_processors(struct tw_timers *set, unsigned *hops) {
-    struct probe probe = {.fires = 0};
-    start_after(set, &probe, 50 * TW_SECOND);
-    migrate(++*hops);
-    assert_int_equal(tw_timer_move(set, probe.id, 70 * TW_SECOND), 0);
-    assert_int_equal(tw_timers_count(set), 1);
-    migrate(++*hops);
-    assert_in_range(timer_remaining(set, probe.id), 50 * TW_SECOND, 71 * TW_SECOND);
-    assert_int_equal(tw_timer_again(set, probe.id), 0);
-    migrate(++*hops);
-    assert_true(timer_remaining(set, probe.id) <= 51 * TW_SECOND);
-    assert_int_equal(tw_timer_cancel(set, probe.id), 1);
-    assert_refused(set, probe.id, -ESTALE);
-    assert_int_equal(probe.drops, 1);
-}
-
-static void use_key_on_many_processors(struct tw_keyed *keyed, unsigned *hops) {
-    const struct tw_key key = tw_key_number(*hops);
-    assert_int_equal(tw_keyed_after(keyed, key, 50 * TW_SECOND, no_task, NULL), 0);
-    migrate(++*hops);
-    assert_int_equal(tw_keyed_after(keyed, key, 60 * TW_SECOND, no_task, NULL), 0); /* replaces it */
-    assert_int_equal(tw_keyed_count(keyed), 1);
-    migrate(++*hops);
-    assert_int_equal(tw_keyed_again(keyed, key), 0);
-    migrate(++*hops);
-    assert_int_equal(tw_keyed_cancel(keyed, key), 1);
-    assert_int_equal(tw_keyed_get(keyed, key, NULL), -ENOENT);
-}
-
-static void migrate_between_calls(void) {
-    struct tw_runtime *rt = started_runtime((struct tw_runtime_options){.driver = "epoll"});
-    struct tw_timers *set = new_set(rt, (struct tw_set_options){0});
-    struct tw_keyed *keyed = NULL;
-    unsigned hops = 0;
-    assert_int_equal(tw_keyed_new(&keyed, rt, NULL), 0);
-    for (unsigned i = 0; i < 100; ++i) {
-        use_timer_on_many_processors(set, &hops);
-        use_key_on_many_processors(keyed, &hops);
-    }
-    assert_int_equal(tw_runtime_count(rt), 0);
-    tw_runtime_free(rt);
-}
-
-TEST(a_thread_may_migrate_between_two_calls_on_a_timer_in_turn) { migrate_between_calls(); }
-FIXTURE(stay_on_processors, end_turns);
-TEST(a_thread_may_migrate_between_two_calls_on_a_timer) { migrate_between_calls(); }
+FIXTURE(by_thread, end_turns);
 
 /* --- calls on all timers of a set ------------------------------------------------------------ */
 
@@ -357,7 +305,6 @@ static void assert_each_was_visited_once(void) {
 
 static void start_staying(bool by_key) {
     for (unsigned i = 0; i < STAYING; ++i) {
-        go_to_processor(i);
         const struct tw_when when = {.due_ns = 1000 * TW_SECOND};
         struct tw_task task = task_of(&crowd.staying[i]);
         task.drop = NULL;
@@ -365,7 +312,6 @@ static void start_staying(bool by_key) {
                                 : tw_timer_start(crowd.timers, &crowd.staying[i].id, &when, &task),
                          0);
     }
-    go_anywhere();
 }
 
 static void see_each_once(struct tw_runtime *rt) {

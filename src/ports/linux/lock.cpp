@@ -17,6 +17,9 @@
 // come before its store of `held`. So if it finds `waking` set, the waiter that clears `waking` finds the
 // lock free, or finds a later holder, whose unlock wakes a waiter.
 //
+// A waiter that insists on being next sets `wanted`. Then only threads that insist can take the lock, which
+// clears `wanted`. A thread that has set it may be preempted; others come to insist as well, and pass it.
+//
 // A waiter stays counted until it has the lock, so its own unlock sees the other waiters. lock.pml models
 // this protocol and searches it exhaustively.
 //
@@ -39,9 +42,19 @@ namespace {
 
 using tickwheel::base::kept_errno;
 
-// A running holder releases the lock within a few hundred nanoseconds. A preempted one does not, and spinning
-// longer only keeps it off the processor.
-constexpr int most_pauses = 64;
+// A running holder releases the lock within a few hundred nanoseconds, but a thread that does several calls
+// in a row takes it again at once, and is fastest if it can. So a waiter first only looks for a free lock,
+// then insists on being next, and sleeps when the holder must be preempted.
+constexpr std::int64_t patience_ns = 50'000, insistence_ns = 50'000;
+
+// Each look takes the cache line from the holder, so the looks become rarer, up to this.
+constexpr std::int64_t shortest_pause_ns = 100, longest_pause_ns = 25'600;
+
+std::int64_t clock_ns() {
+    timespec now;
+    ::clock_gettime(CLOCK_MONOTONIC, &now);
+    return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
 
 void relax() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -62,21 +75,40 @@ constexpr long futex_call = SYS_futex_time64;
 constexpr long futex_call = SYS_futex;
 #endif
 
+// TW_PORT_WANTED as a part of the whole word.
+constexpr std::uint32_t wanted =
+    __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? TW_PORT_WANTED : TW_PORT_WANTED << 16;
+
 // Added to the whole word: on RISC-V an atomic operation on half a word is a library call.
 constexpr std::uint32_t one_waiter = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 1U << 16 : 1;
 
 // The other parts of that half: the most waiters, and a bit that is set while one of them is being woken.
 constexpr std::uint32_t most_waiters = 0x7fff * one_waiter, waking = 0x8000 * one_waiter;
 
-// Looks at the lock less and less often: each look takes the cache line from the holder, which is fastest if
-// it does several calls in a row.
-bool spin_for(std::uint32_t *word) {
-    for (int pauses = 1; pauses <= most_pauses; pauses *= 2) {
-        for (int i = 0; i < pauses; ++i)
+// Takes the lock if it is free. A thread that insists is preferred to one that does not.
+bool take_if_free(std::uint32_t *word, bool insists) {
+    if (insists && (__atomic_load_n(word, __ATOMIC_RELAXED) & wanted) == 0)
+        __atomic_fetch_or(word, wanted, __ATOMIC_RELAXED);
+    return __atomic_load_n(tw_port_held(word), __ATOMIC_RELAXED) == 0 &&
+           tw_port_take(word, insists ? TW_PORT_WANTED : 0) != 0;
+}
+
+bool look_for(std::uint32_t *word, std::int64_t patience, std::int64_t longest_pause, bool insists) {
+    std::int64_t now = clock_ns();
+    const std::int64_t end = now + patience;
+    for (std::int64_t pause = shortest_pause_ns; now < end; pause += pause < longest_pause ? pause : 0) {
+        for (const std::int64_t over = now + pause; now < over; now = clock_ns())
             relax();
-        if (__atomic_load_n(tw_port_held(word), __ATOMIC_RELAXED) == 0 && tw_port_try_lock(word) != 0)
+        if (take_if_free(word, insists))
             return true;
     }
+    return false;
+}
+
+bool insist(std::uint32_t *word) {
+    if (look_for(word, insistence_ns, shortest_pause_ns, true))
+        return true;
+    __atomic_fetch_and(word, ~wanted, __ATOMIC_RELAXED);
     return false;
 }
 
@@ -115,7 +147,7 @@ void park(std::uint32_t *word, const timespec *at_most) {
 }  // namespace
 
 void tw_port_lock_contended(std::uint32_t *word) {
-    if (spin_for(word))
+    if (look_for(word, patience_ns, longest_pause_ns, false) || insist(word))
         return;
     const kept_errno kept;
     const bool is_counted = announce(word);
@@ -123,7 +155,7 @@ void tw_port_lock_contended(std::uint32_t *word) {
     const timespec *const at_most = is_counted && barrier_everywhere() ? nullptr : &a_millisecond;
     do
         park(word, at_most);
-    while (!spin_for(word));
+    while (!insist(word));
     if (is_counted)
         __atomic_fetch_sub(word, one_waiter, __ATOMIC_RELAXED);
 }

@@ -1,5 +1,6 @@
-/* Linux port: a spinlock that parks. The word has two halves: `held`, 0 or 1, and the number of waiting
- * threads. Unlocking is a plain store and a load, half the price of an atomic exchange. lock.cpp has the
+/* Linux port: a spinlock that parks. The word has three parts: a byte that is not 0 while a thread has the
+ * lock; a byte that is not 0 while a thread insists on being next; and the number of waiting threads, in the
+ * other half. Unlocking is a plain store and a load, half the price of an atomic exchange. lock.cpp has the
  * contended path, and explains why no wake-up is lost. */
 #include <pthread.h>
 
@@ -29,28 +30,32 @@ __attribute__((cold)) void tw_port_hide(const void *from, size_t size);
 
 typedef uint16_t __attribute__((may_alias)) tw_port_half;
 
-static inline tw_port_half *tw_port_held(uint32_t *word) { return (tw_port_half *)word; }
+/* The two bytes, as values of the half that they make up. */
+#define TW_PORT_HELD (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 0x1U : 0x100U)
+#define TW_PORT_WANTED (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 0x100U : 0x1U)
+
+static inline unsigned char *tw_port_held(uint32_t *word) { return (unsigned char *)word; }
 static inline tw_port_half *tw_port_waiters(uint32_t *word) { return (tw_port_half *)word + 1; }
 
 static inline void tw_port_lock_init(uint32_t *word) { *word = 0; }
 
-/* Compilers for RISC-V would call libatomic for an atomic operation on half a word. There we lock with an
- * operation on the whole word that leaves the count of waiters unchanged. */
+/* Takes the lock if its half of the word is `seen`, 0 or TW_PORT_WANTED. Compilers for RISC-V would call
+ * libatomic for an atomic operation on half a word. */
 #if !defined(__GCC_HAVE_SYNC_COMPARE_AND_SWAP_2) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-static inline int tw_port_try_lock(uint32_t *word) {
-    return (tw_port_half)__atomic_fetch_or(word, 1, __ATOMIC_ACQUIRE) == 0;
+static inline int tw_port_take(uint32_t *word, uint32_t seen) {
+    const uint32_t others = __atomic_load_n(word, __ATOMIC_RELAXED) & 0xffff0000;
+    uint32_t whole = others | seen;
+    return __atomic_compare_exchange_n(word, &whole, others | TW_PORT_HELD, 0, __ATOMIC_ACQUIRE,
+                                       __ATOMIC_RELAXED);
 }
 #else
-static inline int tw_port_try_lock(uint32_t *word) {
-    tw_port_half unheld = 0;
-    return __atomic_compare_exchange_n(tw_port_held(word), &unheld, 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+static inline int tw_port_take(uint32_t *word, uint32_t seen) {
+    tw_port_half half = (tw_port_half)seen;
+    return __atomic_compare_exchange_n((tw_port_half *)word, &half, (tw_port_half)TW_PORT_HELD, 0,
+                                       __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 #endif
-
-static inline int tw_port_is_held(const uint32_t *word) {
-    const tw_port_half *const half = (const tw_port_half *)word;
-    return __atomic_load_n(half, __ATOMIC_RELAXED) != 0;
-}
+static inline int tw_port_try_lock(uint32_t *word) { return tw_port_take(word, 0); }
 
 static inline void tw_port_lock(uint32_t *word) {
     if (__builtin_expect(!tw_port_try_lock(word), 0))

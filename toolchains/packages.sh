@@ -24,6 +24,7 @@ need_for() {
         ;;
     size) need "${compiler[@]}" "${cortexm[@]}" gcc-riscv64-unknown-elf ;;
     bench) need "${compiler[@]}" pkg-config libuv1-dev libev-dev libevent-dev libboost-dev libglib2.0-dev ;;
+    peers) need "${compiler[@]}" pkg-config libboost-dev golang-go erlang-base ;;
     kernel) need "${tests[@]}" qemu-system-x86 busybox-static cpio ;;
     coverage) need "${tests_of_core[@]}" gcovr ;;
     musl)
@@ -109,6 +110,8 @@ is_there() {
     libev-dev) [ -e /usr/include/ev.h ] ;;
     libevent-dev) [ -e /usr/include/event2/event.h ] || pkg-config --exists libevent ;;
     libboost-dev) [ -e /usr/include/boost/asio.hpp ] ;;
+    golang-go) command -v go >/dev/null ;;
+    erlang-base) command -v erlc >/dev/null ;;
     libglib2.0-dev) pkg-config --exists glib-2.0 ;;
     debhelper) command -v dh >/dev/null ;;
     musl-tools) command -v musl-gcc >/dev/null ;;

@@ -29,7 +29,7 @@ constexpr const char *usage =
     "  --curve     only computes, from one-lane, lanes, outside, journey and lock-in-turn, in ns;\n"
     "              lines, turns and looks have defaults (bench/scaling/model.h)\n"
     "workloads: stop-start again move stop-start-firing again-firing move-firing keyed ttl\n"
-    "           lateness longest-call longest-call-burst merging calibration\n";
+    "           lateness longest-call longest-call-burst merging calibration peers\n";
 
 struct Options {
     double seconds = 3;
@@ -58,6 +58,9 @@ std::vector<Comparison> all_comparisons() {
         all.push_back(std::move(each));
     all.push_back(merging());
     all.push_back(calibration());
+#ifdef BENCH_HAS_PEERS
+    all.push_back(peers());
+#endif
     return all;
 }
 

@@ -37,6 +37,7 @@ struct Comparison {
 std::vector<Comparison> call_comparisons();   // calls.cpp: stop and start, again, move, keys
 Comparison ttl_comparison();                  // ttl.cpp
 std::vector<Comparison> delay_comparisons();  // delays.cpp: lateness, and the longest call
+Comparison peers();                           // peers.cpp: with BENCH_HAS_PEERS
 Comparison merging();                         // fires.cpp
 Comparison calibration();                     // calibration.cpp: the constants of model.h
 

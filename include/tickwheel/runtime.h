@@ -117,8 +117,8 @@ struct tw_runtime_options {
     int priority;
 
     /* The most lanes, up to 64. Timers of timers.h go to the lane of the thread that starts them, and
-     * timers of keyed.h to a lane by their key, so that threads seldom wait for each other. Their order
-     * stays the same. A lane takes 60 KB once it is used. 0: four for each processor; with "manual"
+     * timers of keyed.h to a lane by their key, four for each processor, so that threads seldom wait for
+     * each other. Their order stays the same. A lane takes 60 KB once it is used. 0: 64; with "manual"
      * one. 1: one. With TW_CLOCK_WALL there is always one. */
     unsigned lanes;
 };

@@ -29,12 +29,13 @@ bool is_used_by(const void *thread, std::atomic<const void *> &user) {
 
 }  // namespace
 
-// Four for each processor, so that two keys, which choose their lanes, seldom choose the same. A processor
+// Four for each processor, so that two threads seldom need the same lane at a time. A processor
 // that the process may not use now may be permitted later.
-unsigned usual_lanes() {
+unsigned lanes_for_keys(const lane_table &lanes) {
     const long processors = sysconf(_SC_NPROCESSORS_CONF);
-    return processors > 0 && processors < long{most_lanes / 4} ? 4 * static_cast<unsigned>(processors)
-                                                               : most_lanes;
+    const bool is_few = processors > 0 && processors < long{most_lanes / 4};
+    const unsigned enough = is_few ? 4 * static_cast<unsigned>(processors) : most_lanes;
+    return enough < lanes.limit ? enough : lanes.limit;
 }
 
 void open_lanes(lane_table &lanes, tw &wheel, const clock_source &clock, unsigned limit) {
@@ -89,8 +90,8 @@ unsigned find_own_lane(const lane_table &lanes) {
     unsigned number = 0;
     while (number != lanes.limit && !is_used_by(self, lanes.attention[number].user))
         ++number;
-    if (number == lanes.limit)
-        number = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(self) / 4096 % lanes.limit);
+    if (number == lanes.limit)  // shares one, but not lane 0, which has the nodes
+        number = 1 + static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(self) / 4096 % (lanes.limit - 1));
     own_lane = {&lanes, number};
     return number;
 }

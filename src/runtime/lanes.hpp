@@ -25,7 +25,7 @@ struct tw_runtime;
 
 namespace tickwheel::runtime {
 
-inline constexpr unsigned most_lanes = 64;
+inline constexpr unsigned most_lanes = 64;  // also if the options leave the number open
 
 // For tests: the number of lanes of a runtime whose options leave it open, whose timers then go to the lanes
 // in turn. 0: the usual number.
@@ -60,8 +60,8 @@ struct lane_table : tw_core_lanes {
 void open_lanes(lane_table &lanes, tw &wheel, const clock_source &clock, unsigned limit);
 void free_lanes(lane_table &lanes);
 
-// The number of lanes that a runtime may have if its options leave that open.
-unsigned usual_lanes();
+// The number of lanes for the timers with keys.
+unsigned lanes_for_keys(const lane_table &lanes);
 
 // Makes a lane of the steady timeline that does not exist yet. Returns 0 or -ENOMEM.
 int make_lane(tw_runtime &rt, unsigned number);

@@ -114,7 +114,7 @@ unsigned lanes_for(const tw_runtime &rt, const tw_runtime_options &o) {
         return o.lanes;
     if (lanes_in_turn != 0)
         return lanes_in_turn;
-    return is_manual(*rt.driver) ? 1 : usual_lanes();
+    return is_manual(*rt.driver) ? 1 : most_lanes;
 }
 
 // Virtual clocks start at 0. A steady timeline never follows the wall clock, whatever the options say:

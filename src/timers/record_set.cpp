@@ -568,7 +568,8 @@ int open(timer_set &set, tw_runtime &rt, const tw_set_options &options, const lo
     set.traits.label = static_cast<std::uint8_t>(runtime::label_number(rt, options.label));
     // A set with a capacity allocates nothing later, and any of its timers may need a rest.
     set.traits.has_rests = lookup != nullptr || options.workers != nullptr || options.capacity != 0;
-    set.lanes = options.capacity != 0 ? 1 : rt.steady.lanes.limit;
+    const runtime::lane_table &lanes = rt.steady.lanes;
+    set.lanes = options.capacity != 0 ? 1 : lookup != nullptr ? lanes_for_keys(lanes) : lanes.limit;
     tw_port_hide(&set, sizeof set);
     set.references.store(1, std::memory_order_relaxed);
     if (const int error = open_spaces(rt, set.spaces); error != 0)

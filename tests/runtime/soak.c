@@ -4,7 +4,8 @@
  *
  * A timer carries its bookkeeping and belongs to one arming thread. Its kind:
  *   careful   armed again only after cancel_wait. So each fire belongs to a known
- *             arming, and the soak judges it: early, twice, out of order
+ *             arming, and the soak judges it: early, twice, out of order. Some of them
+ *             are by handle, in the lanes of the arming threads
  *   hasty     armed, moved and cancelled by any thread while it fires; only counted
  *   periodic  armed by the runtime after each fire */
 #include <inttypes.h>
@@ -20,6 +21,7 @@
 #include "support/random.h"
 
 #include <tickwheel/runtime.h>
+#include <tickwheel/timers.h>
 
 enum { DRIVERS = 4, ARMERS = 2, TIMERS_EACH = 25000 };
 
@@ -28,7 +30,8 @@ enum kind { CAREFUL, HASTY, PERIODIC };
 #define UNKNOWN UINT64_MAX
 
 struct timer {
-    struct tw_node *node; /* on the heap: freed and allocated again */
+    struct tw_node *node; /* on the heap: freed and allocated again; null: by handle, and careful */
+    tw_handle handle;
     struct arena *arena;
     enum kind kind;
     unsigned armer; /* the arming thread that owns the timer */
@@ -46,6 +49,7 @@ struct timer {
 static struct arena {
     const char *driver;
     struct tw_runtime *rt;
+    struct tw_timers *set; /* of the timers by handle */
     struct timer timers[TIMERS_EACH];
     atomic_bool is_over;
     _Atomic(struct timer *) running; /* the timer whose callback is running */
@@ -109,12 +113,10 @@ static bool is_misordered(const struct timer *t, int64_t due, uint64_t fire) {
     return is_broken;
 }
 
-static void on_fire(struct tw_node *node, void *timer) {
-    struct timer *t = timer;
+static void note_fire(struct timer *t, int64_t due) {
     struct arena *a = t->arena;
-    (void)node;
     a->running = t;
-    const int64_t now = raw_clock(), due = tw_runtime_due(a->rt);
+    const int64_t now = raw_clock();
     const uint64_t fire = atomic_fetch_add(&a->fired, 1) + 1;
     a->latest = now - due > a->latest ? now - due : a->latest;
     a->early += is_early(t, now, due);
@@ -130,6 +132,12 @@ static void on_fire(struct tw_node *node, void *timer) {
         sched_yield(); /* other threads act on a timer that is running */
     a->running = NULL;
 }
+
+static void on_fire(struct tw_node *node, void *timer) {
+    (void)node;
+    note_fire(timer, tw_runtime_due(((struct timer *)timer)->arena->rt));
+}
+static void on_fire_by_handle(const struct tw_event *event, void *timer) { note_fire(timer, event->due_ns); }
 
 /* --- arming --------------------------------------------------------------------------------- */
 
@@ -155,6 +163,12 @@ static void note_place(struct timer *t, int64_t deadline, uint64_t place) {
     t->known_at = raw_clock() < deadline ? t->arena->fired : UNKNOWN;
 }
 
+static int start_by_handle(struct timer *t, int64_t due, bool is_absolute) {
+    const struct tw_when when = {.due_ns = due, .absolute = is_absolute};
+    const struct tw_task task = {.fn = on_fire_by_handle, .arg = t};
+    return tw_timer_start(t->arena->set, &t->handle, &when, &task);
+}
+
 /* REQUIRES: the timer is at rest, or it is hasty and its state does not matter */
 static void arm(struct timer *t, struct armer *by) {
     struct arena *a = t->arena;
@@ -170,6 +184,7 @@ static void arm(struct timer *t, struct armer *by) {
     ++t->generation;
     const bool is_moved = t->kind == HASTY && tw_runtime_move(a->rt, t->node, delay) == 0;
     const int result = is_moved              ? 0
+                       : t->node == NULL     ? start_by_handle(t, is_absolute ? deadline : delay, is_absolute)
                        : t->kind == PERIODIC ? tw_runtime_every(a->rt, t->node, delay, missed)
                        : is_absolute         ? tw_runtime_at(a->rt, t->node, deadline)
                                              : tw_runtime_after(a->rt, t->node, delay);
@@ -190,7 +205,8 @@ static void count_cancelled(struct timer *t, int prevented) {
 
 /* P6: afterwards the timer's callback is not running. */
 static void cancel_and_wait(struct timer *t, int (*off)(struct tw_runtime *, struct tw_node *)) {
-    count_cancelled(t, off(t->arena->rt, t->node));
+    count_cancelled(t, t->node == NULL ? tw_timer_cancel_wait(t->arena->set, t->handle)
+                                       : off(t->arena->rt, t->node));
     t->arena->not_awaited += t->arena->running == t;
 }
 
@@ -201,8 +217,10 @@ static void renew(struct timer *t) {
 
 static void replace(struct timer *t, struct armer *by) {
     cancel_and_wait(t, tw_runtime_retire);
-    free(t->node);
-    renew(t);
+    if (t->node != NULL) {
+        free(t->node);
+        renew(t);
+    }
     arm(t, by);
 }
 
@@ -213,7 +231,8 @@ static void rearm(struct timer *t, struct armer *by) {
 }
 
 /* While a timer is moved or postponed it may fire at either time, in any order. */
-static void put_off(struct timer *t, struct armer *by, bool moves) {
+static void put_off(struct timer *t, struct armer *by, bool may_move) {
+    const bool moves = may_move || t->node == NULL;
     const int64_t delay = draw_delay(by), deadline = raw_clock() + delay;
     if (t->kind == CAREFUL) {
         t->known_at = UNKNOWN;
@@ -221,8 +240,9 @@ static void put_off(struct timer *t, struct armer *by, bool moves) {
         if (moves && deadline < t->not_before)
             t->not_before = deadline;
     }
-    const int result = moves ? tw_runtime_move(t->arena->rt, t->node, delay)
-                             : tw_runtime_postpone(t->arena->rt, t->node, delay);
+    const int result = t->node == NULL ? tw_timer_move(t->arena->set, t->handle, delay)
+                       : moves         ? tw_runtime_move(t->arena->rt, t->node, delay)
+                                       : tw_runtime_postpone(t->arena->rt, t->node, delay);
     if (result != 0 || t->kind != CAREFUL)
         return;
     if (moves || t->not_before < deadline)
@@ -285,6 +305,7 @@ static void begin(struct arena *a) {
         error = tw_runtime_new(&a->rt, &options);
     }
     must(error == 0, "tw_runtime_new");
+    must(tw_timers_new(&a->set, a->rt, NULL) == 0, "tw_timers_new");
     must(tw_runtime_start(a->rt) == 0, "tw_runtime_start");
     struct armer *const own = &armers[(a - arenas) * ARMERS];
     for (unsigned i = 0; i < ARMERS; ++i)
@@ -295,7 +316,8 @@ static void begin(struct arena *a) {
         t->arena = a;
         t->kind = place < 10 ? CAREFUL : place < 14 ? HASTY : PERIODIC;
         t->armer = i % ARMERS;
-        renew(t);
+        if (place >= 4)
+            renew(t);
         arm(t, &own[t->armer]);
     }
     for (unsigned i = 0; i < ARMERS; ++i)
@@ -315,7 +337,9 @@ static bool is_well(const struct arena *a) {
     unsigned odd = 0;
     for (unsigned i = 0; i < TIMERS_EACH; ++i) {
         const struct timer *t = &a->timers[i];
-        odd += t->credits != (tw_runtime_remaining(a->rt, t->node) != TW_NO_DEADLINE ? 1 : 0);
+        const bool is_pending = t->node == NULL ? tw_timer_get(a->set, t->handle, NULL) == 0
+                                                : tw_runtime_remaining(a->rt, t->node) != TW_NO_DEADLINE;
+        odd += t->credits != (is_pending ? 1 : 0);
     }
     printf("soak: %s: armed %" PRIu64 ", fired %" PRIu64 " + cancelled %" PRIu64 " + pending %" PRIu64
            "; early %" PRIu64 ", twice %" PRIu64 ", order broken %" PRIu64 ", not awaited %" PRIu64

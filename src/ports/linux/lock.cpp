@@ -45,7 +45,7 @@ using tickwheel::base::kept_errno;
 // A running holder releases the lock within a few hundred nanoseconds, but a thread that does several calls
 // in a row takes it again at once, and is fastest if it can. So a waiter first only looks for a free lock,
 // then insists on being next, and sleeps when the holder must be preempted.
-constexpr std::int64_t patience_ns = 20'000, insistence_ns = 50'000;
+constexpr std::int64_t patience_ns = 20'000, insistence_ns = 30'000;
 
 // Each look takes the cache line from the holder, so the looks become rarer, up to this.
 constexpr std::int64_t shortest_pause_ns = 100, longest_pause_ns = 6'400;

@@ -1,7 +1,6 @@
 // Calls on timers by handle and by key: one thread and two, on one runtime and on a runtime each.
 #include <tickwheel/keyed.h>
 
-#include <array>
 #include <memory>
 
 #include "keys.h"

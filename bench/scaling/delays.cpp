@@ -1,7 +1,6 @@
 // How long calls and fires wait: lateness next to busy threads, and the longest single call while timers
 // fire.
 #include <algorithm>
-#include <optional>
 
 #include "cpu.h"
 #include "scaling.h"

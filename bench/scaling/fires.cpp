@@ -33,7 +33,7 @@ std::vector<double> measure(Lanes lanes, double seconds) {
 Comparison merging() {
     Comparison made;
     made.name = "merging";
-    made.meaning = "n timers that fire every 100 ms, as many started by a thread on each processor";
+    made.meaning = "n timers that fire every 100 ms, the same number started by a thread on each processor";
     made.n = firing_timers;
     made.units = {"ns/fire", "M fires/s"};
     made.variants = {

@@ -208,7 +208,7 @@ void print_curve(const Constants &c) {
                 "with one lane %.1f ns a pair, with lanes %.1f, outside the lock %.1f;\n"
                 "a line's journey %.1f ns, a lock in turn %.1f, so a handover with %g lines %.1f\n\n",
                 c.one_lane, c.lanes, c.outside, c.journey, c.lock_in_turn, c.lines, handover_ns(c));
-    std::printf("| threads | one lock | lanes | lanes, 10 %% stopped elsewhere | lanes / one lock | "
+    std::printf("| threads | one lock | lanes | lanes, 10 %% stopped by another thread | lanes / one lock | "
                 "firing thread looks at the lanes |\n|---|---|---|---|---|---|\n");
     for (unsigned threads : counts) {
         const double one = with_one_lock(c, threads), lanes = with_lanes(c, threads, 0);

@@ -4,8 +4,8 @@
 //
 // One lock is a queue with one server. A thread works outside the lock, waits for it, and holds it; the hold
 // takes longer by a handover if another thread had the lock before. A pair takes the lock twice. The mean
-// value analysis of such a closed queue is exact for random times. The model knows no convoys: locks whose
-// waiters sleep do worse.
+// value analysis of such a closed queue is exact for random times. The model knows no convoys, so locks whose
+// waiters sleep do worse; and no preference for the last holder, so the library's lock does better.
 //
 // With lanes a thread meets only the firing thread, which looks at each lane a few times in each turn, and
 // the threads that stop timers of its lane.
@@ -43,8 +43,9 @@ constexpr double with_one_lock(const Constants &c, unsigned threads) {
     return 1e3 * holds / 2;
 }
 
-// Millions of pairs a second with lanes. `foreign`: the share of timers that are stopped on another processor
-// than they were started on. Each of these moves the lane's lines there, and its owner gets them back.
+// Millions of pairs a second with lanes. `foreign`: the share of timers that another thread stops than the
+// one that started them. Each moves the lane's lines to that thread's processor, and the owner gets them
+// back.
 constexpr double with_lanes(const Constants &c, unsigned threads, double foreign) {
     const double others = static_cast<double>(threads - 1) / threads;
     const double pair = c.lanes + 2 * foreign * others * handover_ns(c);

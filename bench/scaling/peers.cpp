@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
-#include <optional>
 
 #include "scaling.h"
 #include "service.h"
@@ -85,7 +84,7 @@ double measure_shared_context(std::size_t threads, double seconds) {
     return calls.millions_a_second;
 }
 
-// Each thread runs its own context, every 64 calls.
+// Each thread has its own context, and polls it after every 64 calls.
 double measure_own_contexts(std::size_t threads, double seconds) {
     struct Loop {
         explicit Loop(std::size_t threads, std::size_t thread)

@@ -45,7 +45,8 @@ class Service {
         return handle;
     }
 
-    // Starts timers with a period of 100 ms: as many from each of several threads, one for each processor.
+    // Starts timers with a period of 100 ms: the same number from each of several threads, one for each
+    // processor.
     void fire_every_100_ms(std::size_t timers, Phases phases) {
         const std::int64_t first = tw_runtime_now(runtime_) + 5 * period_ns;
         const std::size_t threads = processors().size();

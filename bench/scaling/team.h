@@ -37,15 +37,12 @@ inline const std::vector<int> &processors() {
     return usable;
 }
 
-inline void restrict_to(const std::vector<int> &cpus) {
+inline void pin(std::size_t thread) {
     cpu_set_t set;
     CPU_ZERO(&set);
-    for (int cpu : cpus)
-        CPU_SET(cpu, &set);
+    CPU_SET(processors()[thread % processors().size()], &set);
     require(pthread_setaffinity_np(pthread_self(), sizeof set, &set) == 0, "pthread_setaffinity_np");
 }
-inline void pin(std::size_t thread) { restrict_to({processors()[thread % processors().size()]}); }
-inline void unpin() { restrict_to(processors()); }
 
 using Flag = std::atomic<bool>;
 

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <cstring>
 
 #include "base/numbers.hpp"
 #include "state.hpp"
@@ -21,8 +20,8 @@ std::uint64_t read_moment(const tw_core_lanes *lanes) {
     return moment_now(*static_cast<const lane_table *>(lanes));
 }
 
-// If nobody uses a lane, the thread may have it.
-bool is_used_by(const void *thread, std::atomic<const void *> &user) {
+// True if the lane is this thread's, or was free and now is.
+bool claim(const void *thread, std::atomic<const void *> &user) {
     const void *found = nullptr;
     return user.compare_exchange_strong(found, thread, std::memory_order_relaxed) || found == thread;
 }
@@ -88,7 +87,7 @@ unsigned find_own_lane(const lane_table &lanes) {
         return static_cast<unsigned>(lanes.turns.fetch_add(1, std::memory_order_relaxed) % lanes.limit);
     const void *const self = &own_lane;
     unsigned number = 0;
-    while (number != lanes.limit && !is_used_by(self, lanes.attention[number].user))
+    while (number != lanes.limit && !claim(self, lanes.attention[number].user))
         ++number;
     if (number == lanes.limit)  // shares one, but not lane 0, which has the nodes
         number = 1 + static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(self) / 4096 % (lanes.limit - 1));

@@ -27,8 +27,8 @@ namespace tickwheel::runtime {
 
 inline constexpr unsigned most_lanes = 64;  // also if the options leave the number open
 
-// For tests: the number of lanes of a runtime whose options leave it open, whose timers then go to the lanes
-// in turn. 0: the usual number.
+// For tests: if not 0, the number of lanes of a runtime whose options leave it open; then the timers by
+// handle of all runtimes take their lanes in turn.
 extern unsigned lanes_in_turn;
 
 // Different threads write the parts between the gaps.
@@ -44,8 +44,8 @@ struct lane_table : tw_core_lanes {
     std::uint64_t touched;  // atomic: lanes where timers were armed, during a turn, for a tick that it fires
     struct attention {
         char line[64 - sizeof(tick) - sizeof(void *)];
-        // The thread whose timers start in this lane; null: none yet. Its address is that of `own_lane`
-        // there, which another thread gets, and the lane with it, when that thread has ended.
+        // The thread that starts its timers in this lane, known by the address of its own_lane; null: none.
+        // When it has ended, a later thread that gets the address gets the lane.
         mutable std::atomic<const void *> user;
         tick next;  // atomic; see timeline
     } attention[most_lanes];
@@ -68,12 +68,12 @@ int make_lane(tw_runtime &rt, unsigned number);
 
 // The lane in which this thread started a timer last.
 struct used_lane {
-    const lane_table *of;
+    const lane_table *of;  // only compared: the runtime may be freed
     unsigned number;
 };
 extern constinit TW_THREAD_LOCAL used_lane own_lane;
 
-// The lane for a timer that this thread starts. Sets own_lane.
+// The lane for a timer that this thread starts. Sets own_lane, unless the lanes take turns.
 [[gnu::cold]] unsigned find_own_lane(const lane_table &lanes);
 
 inline tick next_of(const lane_table &lanes, unsigned number) {

@@ -59,9 +59,22 @@ TEST(lock_lets_two_threads_count_a_million_each) { count_in_threads(2, ROUNDS, 0
 /* More threads than cores, so that holders are preempted and waiters sleep. */
 TEST(lock_lets_eight_threads_count) { count_in_threads(8, ROUNDS / 20, 0); }
 
-/* Holds the lock longer than a waiter spins, so that waiters keep going to sleep. A lost
+/* Holds the lock longer than a waiter insists, so that waiters keep going to sleep. A lost
  * wake-up would hang this test. */
-TEST(lock_wakes_every_waiter_of_slow_holders) { count_in_threads(4, ROUNDS / 200, 2000); }
+TEST(lock_wakes_every_waiter_of_slow_holders) { count_in_threads(4, ROUNDS / 2000, 100000); }
+
+/* For some microseconds, so that waiters insist on being next. */
+TEST(lock_lets_waiters_in_that_insist) { count_in_threads(4, ROUNDS / 200, 4000); }
+
+/* The lock is free, but a thread that insists on being next was preempted before it could take it. */
+TEST(lock_passes_a_thread_that_insists_and_does_not_come) {
+    const unsigned char wanted[4] = {0, 1, 0, 0};
+    memcpy(&word, wanted, sizeof word);
+    tw_port_lock(&word);
+    assert_int_equal(word, TW_PORT_HELD << (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 0 : 16));
+    tw_port_unlock(&word);
+    assert_int_equal(word, 0);
+}
 
 static void *take_and_leave(void *error) {
     errno = 1234;

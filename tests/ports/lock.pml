@@ -1,4 +1,4 @@
-/* The lock of the Linux port: a word of two halves, unlocked by a plain store. An unlock wakes one waiter,
+/* The lock of the Linux port: one word, unlocked by a plain store to a part of it. An unlock wakes one waiter,
  * and sets `waking`. Until a waiter clears `waking`, further unlocks do not call the kernel. A waiter sets
  * `wanted`, to be preferred to threads that do not wait yet.
  *

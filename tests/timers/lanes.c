@@ -1,6 +1,6 @@
 /* Lanes: timers that different threads start stand on different wheels, and still fire in one order (P3);
  * calls that concern all timers of a set see each once. The tests run with a lane for each thread, and with
- * five lanes that take turns. */
+ * five lanes that timers take in turn. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -22,7 +22,8 @@ enum { LANES = 5 };
 
 static cpu_set_t usable;
 
-/* Has this thread run on one processor: the n-th that the process may use, counted around. */
+/* Pins this thread to the n-th processor that the process may use, counted around, so that threads run at the
+ * same time. */
 static void go_to_processor(unsigned n) {
     n %= (unsigned)CPU_COUNT(&usable);
     for (size_t cpu = 0; cpu < CPU_SETSIZE; ++cpu)
@@ -49,14 +50,14 @@ static int take_turns(UNUSED void **state) {
     return 0;
 }
 
-static int by_thread(UNUSED void **state) {
+static int use_own_lanes(UNUSED void **state) {
     use_lanes_in_turn(0);
     return 0;
 }
 
 /* --- options -------------------------------------------------------------------------------- */
 
-FIXTURE(by_thread, end_turns);
+FIXTURE(use_own_lanes, end_turns);
 
 TEST(p14_a_runtime_has_up_to_64_lanes) {
     const unsigned lanes[] = {0, 1, 2, 64};
@@ -256,7 +257,7 @@ TEST(p3_timers_that_a_callback_starts_in_other_lanes_for_its_own_tick_fire_in_or
     }
 }
 
-FIXTURE(by_thread, end_turns);
+FIXTURE(use_own_lanes, end_turns);
 
 /* --- calls on all timers of a set ------------------------------------------------------------ */
 

@@ -38,7 +38,7 @@ struct service {
     tw_timers *set = nullptr;
 };
 
-// Has so many threads start timers, all of which exist at the same time.
+// Starts two timers from each of `count` threads, which exist at the same time.
 void start_from_threads(tw_timers *set, int count) {
     std::latch all(count);
     std::vector<std::jthread> threads;
@@ -80,7 +80,8 @@ TEST(a_thread_keeps_its_lane_while_it_uses_another_runtime) {
     assert_int_equal(lanes_of(other.rt), 2);
 }
 
-// Lane 0 always exists; lane 1 is made for the second runtime, whose lane 0 the other thread has.
+// A new runtime often gets the memory of the freed one, which own_lane still names. Lane 1 is made where
+// another thread has taken lane 0.
 TEST(a_thread_goes_to_few_lanes_in_a_runtime_made_where_one_was_freed) {
     for (int round = 0; round < 20; ++round) {
         const service at(round % 2 == 0 ? 8 : 2);

@@ -23,7 +23,7 @@ main([ThreadsText, SecondsText, TimersText]) ->
 
 start_timer(Step) -> erlang:start_timer(10000 + Step rem 10000, self(), due).
 
-%% The process dictionary is the only array that a process can change in place.
+%% The process dictionary serves as an array that changes in place.
 work(Main, Own) ->
     [put(I, start_timer(I * 7919)) || I <- lists:seq(0, Own - 1)],
     Main ! {ready, self()},

@@ -18,7 +18,8 @@
 // lock free, or finds a later holder, whose unlock wakes a waiter.
 //
 // A waiter that insists on being next sets `wanted`. Then only threads that insist can take the lock, which
-// clears `wanted`. A thread that has set it may be preempted; others come to insist as well, and pass it.
+// clears `wanted`. If the thread that set it is preempted, other waiters come to insist too, and take the
+// lock.
 //
 // A waiter stays counted until it has the lock, so its own unlock sees the other waiters. lock.pml models
 // this protocol and searches it exhaustively.
@@ -44,14 +45,17 @@ using tickwheel::base::kept_errno;
 
 // A running holder releases the lock within a few hundred nanoseconds, but a thread that does several calls
 // in a row takes it again at once, and is fastest if it can. So a waiter first only looks for a free lock,
-// then insists on being next, and sleeps when the holder must be preempted.
+// then insists on being next, and sleeps once the holder has probably been preempted.
 constexpr std::int64_t patience_ns = 20'000, insistence_ns = 30'000;
 
-// Each look takes the cache line from the holder, so the looks become rarer, up to this.
+// Each look takes the cache line from the holder, so the pauses grow, up to this.
 constexpr std::int64_t shortest_pause_ns = 100, longest_pause_ns = 6'400;
 
+// In a pause; ends it if the clock stands still, as a test of a program may have it.
+constexpr unsigned most_readings = 1000;
+
 std::int64_t clock_ns() {
-    timespec now;
+    timespec now = {};
     ::clock_gettime(CLOCK_MONOTONIC, &now);
     return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
@@ -97,14 +101,18 @@ bool look_for(std::uint32_t *word, std::int64_t patience, std::int64_t longest_p
     std::int64_t now = clock_ns();
     const std::int64_t end = now + patience;
     for (std::int64_t pause = shortest_pause_ns; now < end; pause += pause < longest_pause ? pause : 0) {
-        for (const std::int64_t over = now + pause; now < over; now = clock_ns())
+        const std::int64_t over = now + pause;
+        for (unsigned readings = 0; now < over && readings != most_readings; ++readings) {
             relax();
+            now = clock_ns();
+        }
         if (take_if_free(word, insists))
             return true;
     }
     return false;
 }
 
+// Clears `wanted` when it gives up; waiters that still insist set it again.
 bool insist(std::uint32_t *word) {
     if (look_for(word, insistence_ns, shortest_pause_ns, true))
         return true;

@@ -40,7 +40,8 @@ static inline tw_port_half *tw_port_waiters(uint32_t *word) { return (tw_port_ha
 static inline void tw_port_lock_init(uint32_t *word) { *word = 0; }
 
 /* Takes the lock if its half of the word is `seen`, 0 or TW_PORT_WANTED. Compilers for RISC-V would call
- * libatomic for an atomic operation on half a word. */
+ * libatomic for an atomic operation on half a word, so there this exchanges the whole word, and also fails if
+ * the other half changes meanwhile. */
 #if !defined(__GCC_HAVE_SYNC_COMPARE_AND_SWAP_2) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 static inline int tw_port_take(uint32_t *word, uint32_t seen) {
     const uint32_t others = __atomic_load_n(word, __ATOMIC_RELAXED) & 0xffff0000;

@@ -98,8 +98,7 @@ struct tw_core_lanes {
  * lanes. */
 void tw_core_join_lanes(struct tw *w, struct tw_core_lanes *lanes);
 
-/* Not 0 if a thread has the wheel's lock just now, or waits for it: else the lock's word is 0, in all ports.
- */
+/* 0 if no thread has the wheel's lock just now, or waits for it: if the lock's word is 0. */
 int tw_core_is_busy(struct tw *w);
 
 /* Counts the timers that were placed above level 0, and so may need look-ahead. Takes no lock. */

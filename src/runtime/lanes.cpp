@@ -22,8 +22,10 @@ std::uint64_t read_moment(const tw_core_lanes *lanes) {
 
 // True if the lane is this thread's, or was free and now is.
 bool claim(const void *thread, std::atomic<const void *> &user) {
-    const void *found = nullptr;
-    return user.compare_exchange_strong(found, thread, std::memory_order_relaxed) || found == thread;
+    const void *found = user.load(std::memory_order_relaxed);
+    if (found == nullptr && user.compare_exchange_strong(found, thread, std::memory_order_relaxed))
+        return true;
+    return found == thread;
 }
 
 }  // namespace
@@ -90,7 +92,8 @@ unsigned find_own_lane(const lane_table &lanes) {
     while (number != lanes.limit && !claim(self, lanes.attention[number].user))
         ++number;
     if (number == lanes.limit)  // shares one, but not lane 0, which has the nodes
-        number = 1 + static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(self) / 4096 % (lanes.limit - 1));
+        number = 1 + static_cast<unsigned>(lanes.turns.fetch_add(1, std::memory_order_relaxed) %
+                                           (lanes.limit - 1));
     own_lane = {&lanes, number};
     return number;
 }
@@ -147,11 +150,13 @@ class lanes_advance {
 
     // The `next` of a lane does not know of timers that were placed above level 0 meanwhile, and may need
     // look-ahead. A few do not matter, and many begin to need it more than so many ticks ahead. A lane that a
-    // thread holds can wait: the thread may be preempted, and timers of other lanes may be due.
+    // thread holds can wait for some ticks: the thread may be preempted, and timers of other lanes may be
+    // due.
     bool may_need_look_ahead(tw &wheel, const lane_table::visit &last) const {
-        constexpr std::uint32_t few = 32, often = 16;
-        return present_ - last.at >= often && tw_core_placed(&wheel) - last.placed > few &&
-               tw_core_is_busy(&wheel) == 0;
+        constexpr std::uint32_t few = 32, often = 16, at_last = 128;
+        const tick since = present_ - last.at;
+        return since >= often && tw_core_placed(&wheel) - last.placed > few &&
+               (since >= at_last || tw_core_is_busy(&wheel) == 0);
     }
 
     void visit(unsigned number) {

@@ -39,7 +39,7 @@ struct lane_table : tw_core_lanes {
     std::atomic<std::uint64_t> made;           // bit n: lane n exists
     std::atomic<tw *> wheels[most_lanes];      // null until made
     mutable std::atomic<std::uint64_t> count;  // of arms on virtual time
-    mutable std::atomic<std::uint64_t> turns;  // for lanes_in_turn
+    mutable std::atomic<std::uint64_t> turns;  // of threads that share lanes, and for lanes_in_turn
     char touched_line[64];
     std::uint64_t touched;  // atomic: lanes where timers were armed, during a turn, for a tick that it fires
     struct attention {

@@ -552,8 +552,6 @@ record_set *open_in_lane(timer_set &set, unsigned lane) {
 }
 
 record_set &records_in_own_lane(timer_set &set) {
-    if (set.lanes == 1)
-        return first_of(set);
     record_set *const found = records_in(set, runtime::find_own_lane(set.rt->steady.lanes));
     return found != nullptr ? *found : first_of(set);
 }

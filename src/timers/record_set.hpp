@@ -159,6 +159,8 @@ TW_INLINED inline record_set *records_in(timer_set &set, unsigned lane) {
 // is lacking.
 [[gnu::cold]] record_set &records_in_own_lane(timer_set &set);
 TW_INLINED inline record_set &records_here(timer_set &set) {
+    if (set.lanes == 1)
+        return first_of(set);
     const runtime::used_lane own = runtime::own_lane;
     const bool is_known = own.of == &set.rt->steady.lanes && own.number < set.lanes;
     record_set *const found = is_known ? set.in_lanes[own.number].load(std::memory_order_acquire) : nullptr;

@@ -259,10 +259,15 @@ TW_INLINED inline int start_checked(record_set &set, const tw_when *when, const 
     if (task.arg_size != 0 && !copies)
         std::memcpy(arg_of(fresh), task.arg, task.arg_size);
     tw_when asked;
+    plain_delay after_copy;
     if (copies || asks) {
         const int error = ask_user(set, fresh, task, copies, asks ? &asked : nullptr, lock);
         if (error != 0)
             return abandon(set, fresh, copies, error, lock);
+        if (plain != nullptr) {  // P3: `copy` may have armed other timers
+            after_copy = {plain->delay, plain->due, runtime::moment_now(set.rt->steady.lanes)};
+            plain = &after_copy;
+        }
     }
     const int error = go_live(set, fresh, when != nullptr ? when : &asked, plain, wake, lock);
     if (error != 0)

@@ -257,6 +257,33 @@ TEST(p3_timers_that_a_callback_starts_in_other_lanes_for_its_own_tick_fire_in_or
     }
 }
 
+static void copy_and_arm(void *to, void *from) {
+    memcpy(to, from, sizeof(unsigned *));
+    const struct tw_when when = {.due_ns = relay.due_ns, .absolute = 1};
+    assert_int_equal(tw_runtime_arm(relay.rt, &relay.nodes[0], &when), 0);
+}
+static void note_copied(UNUSED const struct tw_event *event, void *arg) { note_number(*(unsigned **)arg); }
+
+/* The first timer takes lane 0, where the node will be, too. */
+TEST(p3_a_timer_that_copy_arms_fires_before_the_timer_for_which_it_copies) {
+    begin_relay("manual", false, MS);
+    struct tw_timers *set = new_set(relay.rt, (struct tw_set_options){.storage = sizeof(unsigned *)});
+    unsigned *const number = &relay.numbers[1];
+    const struct tw_task task = {.fn = note_copied,
+                                 .arg = (void *)&number, /* NOLINT: a pointer is what is copied */
+                                 .arg_size = sizeof number,
+                                 .copy = copy_and_arm};
+    const struct tw_when when = {.due_ns = MS};
+    tw_handle id;
+    assert_int_equal(tw_timer_after(set, &id, TW_SECOND, no_task, NULL), 0);
+    assert_int_equal(tw_timer_start(set, &id, &when, &task), 0);
+    assert_ok(tw_runtime_advance(relay.rt, MS));
+    assert_int_equal(relay.fires, 2);
+    assert_int_equal(relay.fired[0], 0);
+    assert_int_equal(relay.fired[1], 1);
+    tw_runtime_free(relay.rt);
+}
+
 FIXTURE(use_own_lanes, end_turns);
 
 /* --- calls on all timers of a set ------------------------------------------------------------ */

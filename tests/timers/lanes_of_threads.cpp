@@ -63,10 +63,12 @@ TEST(each_thread_starts_its_timers_in_a_lane_of_its_own) {
 }
 
 TEST(more_threads_than_lanes_share_them) {
-    const service at(2);
-    start_from_threads(at.set, 7);
-    assert_int_equal(lanes_of(at.rt), 2);
-    assert_int_equal(tw_timers_count(at.set), 14);
+    for (unsigned lanes = 2; lanes <= 8; lanes += 2) {
+        const service at(lanes);
+        start_from_threads(at.set, 7);
+        assert_int_equal(lanes_of(at.rt), lanes < 7 ? lanes : 7);
+        assert_int_equal(tw_timers_count(at.set), 14);
+    }
 }
 
 TEST(a_thread_keeps_its_lane_while_it_uses_another_runtime) {

@@ -51,8 +51,8 @@ constexpr std::int64_t patience_ns = 20'000, insistence_ns = 30'000;
 // Each look takes the cache line from the holder, so the pauses grow, up to this.
 constexpr std::int64_t shortest_pause_ns = 100, longest_pause_ns = 6'400;
 
-// In a pause; ends it if the clock stands still, as a test of a program may have it.
-constexpr unsigned most_readings = 1000;
+// In a pause, and in a wait. They matter only if the clock is coarse, or stands still in a program's tests.
+constexpr unsigned most_readings = 250, most_looks = 500;
 
 std::int64_t clock_ns() {
     timespec now = {};
@@ -100,7 +100,8 @@ bool take_if_free(std::uint32_t *word, bool insists) {
 bool look_for(std::uint32_t *word, std::int64_t patience, std::int64_t longest_pause, bool insists) {
     std::int64_t now = clock_ns();
     const std::int64_t end = now + patience;
-    for (std::int64_t pause = shortest_pause_ns; now < end; pause += pause < longest_pause ? pause : 0) {
+    std::int64_t pause = shortest_pause_ns;
+    for (unsigned looks = 0; now < end && looks != most_looks; ++looks) {
         const std::int64_t over = now + pause;
         for (unsigned readings = 0; now < over && readings != most_readings; ++readings) {
             relax();
@@ -108,6 +109,7 @@ bool look_for(std::uint32_t *word, std::int64_t patience, std::int64_t longest_p
         }
         if (take_if_free(word, insists))
             return true;
+        pause += pause < longest_pause ? pause : 0;
     }
     return false;
 }

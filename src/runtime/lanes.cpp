@@ -85,6 +85,8 @@ int make_lane(tw_runtime &rt, unsigned number) {
 }
 
 unsigned find_own_lane(const lane_table &lanes) {
+    if (lanes.limit == 1)
+        return 0;
     if (lanes_in_turn != 0)
         return static_cast<unsigned>(lanes.turns.fetch_add(1, std::memory_order_relaxed) % lanes.limit);
     const void *const self = &own_lane;

@@ -566,6 +566,17 @@ TEST(a_lane_publishes_when_it_needs_attention_and_counts_what_stands_above_level
     assert_int_equal(tw_core_placed(two->lane(0)), 1);
 }
 
+TEST(a_lane_is_busy_while_a_thread_holds_its_lock) {
+    tw *const lane = two->lane(0);
+    assert_int_equal(tw_core_is_busy(lane), 0);
+    lock(lock_of(lane));
+    const int is_busy = tw_core_is_busy(lane), is_other_busy = tw_core_is_busy(two->lane(1));
+    unlock(lock_of(lane));
+    assert_int_not_equal(is_busy, 0);
+    assert_int_equal(is_other_busy, 0);
+    assert_int_equal(tw_core_is_busy(lane), 0);
+}
+
 TEST(a_timer_comes_after_all_that_other_lanes_have_armed_before) {
     const std::uint64_t early = two->now();
     arm(1, a, 5);

@@ -9,6 +9,8 @@
 
 #include <tickwheel/driver.h>
 
+#include "base/system_clock.hpp"
+
 namespace tickwheel::runtime {
 
 using tick = std::uint64_t;
@@ -77,11 +79,7 @@ struct tick_unit {
     }
 };
 
-inline std::int64_t system_reading(clockid_t clock) {
-    timespec now;
-    ::clock_gettime(clock, &now);
-    return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
+using base::system_reading;
 
 // A system clock, or a virtual one that the program moves.
 class clock_source {

@@ -30,13 +30,12 @@ bool claim(const void *thread, std::atomic<const void *> &user) {
 
 }  // namespace
 
-// Four for each processor, so that two threads seldom need the same lane at a time. A processor
-// that the process may not use now may be permitted later.
+// Four for each processor, so that two threads seldom need the same lane at a time. A processor that the
+// process may not use now may be permitted later.
 unsigned lanes_for_keys(const lane_table &lanes) {
     const long processors = sysconf(_SC_NPROCESSORS_CONF);
     const bool is_few = processors > 0 && processors < long{most_lanes / 4};
-    const unsigned enough = is_few ? 4 * static_cast<unsigned>(processors) : most_lanes;
-    return enough < lanes.limit ? enough : lanes.limit;
+    return base::smaller(is_few ? 4 * static_cast<unsigned>(processors) : most_lanes, lanes.limit);
 }
 
 void open_lanes(lane_table &lanes, tw &wheel, const clock_source &clock, unsigned limit) {

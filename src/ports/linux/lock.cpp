@@ -37,6 +37,7 @@
 #include <cstdint>
 
 #include "base/kept_errno.hpp"
+#include "base/system_clock.hpp"
 #include "port.h"
 
 namespace {
@@ -54,11 +55,7 @@ constexpr std::int64_t shortest_pause_ns = 100, longest_pause_ns = 6'400;
 // In a pause, and in a wait. They matter only if the clock is coarse, or stands still in a program's tests.
 constexpr unsigned most_readings = 250, most_looks = 500;
 
-std::int64_t clock_ns() {
-    timespec now = {};
-    ::clock_gettime(CLOCK_MONOTONIC, &now);
-    return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
+std::int64_t clock_ns() { return tickwheel::base::system_reading(CLOCK_MONOTONIC); }
 
 void relax() {
 #if defined(__x86_64__) || defined(__i386__)

@@ -119,11 +119,14 @@ template <Call call> Comparison calls(const char *name, const char *meaning, std
 
 constexpr std::size_t keys = 100'000;
 
+// With timers under the keys from `first` on.
 class KeyedTable {
   public:
-    explicit KeyedTable(Lanes lanes) : service_(lanes) {
-        require(tw_keyed_new(&keyed_, service_.runtime(), nullptr) == 0, "tw_keyed_new");
-        for (std::size_t i = 0; i < keys; ++i)
+    KeyedTable(const Service &service, std::uint32_t capacity, std::size_t first, std::size_t count) {
+        tw_set_options options = {};
+        options.capacity = capacity;
+        require(tw_keyed_new(&keyed_, service.runtime(), &options) == 0, "tw_keyed_new");
+        for (std::size_t i = first; i < first + count; ++i)
             set(i, far_delays()[i % far_delays().size()]);
     }
 
@@ -141,35 +144,65 @@ class KeyedTable {
     }
 
   private:
-    Service service_;
     tw_keyed *keyed_ = nullptr;  // freed with the runtime
 };
 
-// Both threads take any of the keys, so a key may be absent when a thread cancels its timer.
-std::vector<double> measure_keys(const Setting &setting, double seconds) {
-    std::vector<std::unique_ptr<KeyedTable>> tables;
-    for (std::size_t i = 0; i < setting.runtimes; ++i)
-        tables.push_back(std::make_unique<KeyedTable>(setting.lanes));
-    const Calls calls = make_calls(setting.threads, seconds, [&](std::size_t thread) {
-        KeyedTable &table = *tables[thread % setting.runtimes];
-        return [&table, random = Random(thread), used = std::size_t{0}]() mutable {
-            const std::uint32_t number = random.below(keys);
-            table.cancel(number);
-            table.set(number, far_delays()[++used % far_delays().size()]);
+std::vector<double> make_calls_on_keys(std::size_t threads, double seconds, auto make_table) {
+    const Calls calls = make_calls(threads, seconds, [&](std::size_t thread) {
+        const auto [table, first, count] = make_table(thread);
+        return [=, random = Random(thread), used = std::size_t{0}]() mutable {
+            const std::size_t number = first + random.below(static_cast<std::uint32_t>(count));
+            table->cancel(number);
+            table->set(number, far_delays()[++used % far_delays().size()]);
         };
     });
     return {calls.millions_a_second, calls.cpu_ns};
 }
 
-Comparison keyed() {
+struct KeysOfThread {
+    std::shared_ptr<KeyedTable> table;
+    std::size_t first, count;
+};
+
+std::vector<std::unique_ptr<Service>> services_of(const Setting &setting) {
+    std::vector<std::unique_ptr<Service>> made;
+    for (std::size_t i = 0; i < setting.runtimes; ++i)
+        made.push_back(std::make_unique<Service>(setting.lanes));
+    return made;
+}
+
+// Both threads take any of the keys of one table, so a key may be absent when a thread cancels its timer.
+std::vector<double> measure_shared_keys(const Setting &setting, double seconds) {
+    const auto services = services_of(setting);
+    std::vector<std::shared_ptr<KeyedTable>> tables;
+    for (const auto &service : services)
+        tables.push_back(std::make_shared<KeyedTable>(*service, 0, 0, keys));
+    return make_calls_on_keys(setting.threads, seconds, [&](std::size_t thread) {
+        return KeysOfThread{tables[thread % tables.size()], 0, keys};
+    });
+}
+
+// Each thread has a table with a capacity, and a share of the keys.
+std::vector<double> measure_own_keys(const Setting &setting, double seconds) {
+    const auto services = services_of(setting);
+    const std::size_t count = keys / setting.threads;
+    return make_calls_on_keys(setting.threads, seconds, [&](std::size_t thread) {
+        return KeysOfThread{std::make_shared<KeyedTable>(*services[thread % services.size()],
+                                                         static_cast<std::uint32_t>(count), thread * count,
+                                                         count),
+                            thread * count, count};
+    });
+}
+
+template <auto measure> Comparison keyed(const char *name, const char *meaning) {
     Comparison made;
-    made.name = "keyed";
-    made.meaning = "cancel the timer of a random one of n keys of 16 bytes and set another";
+    made.name = name;
+    made.meaning = meaning;
     made.n = keys;
     made.units = {"M calls/s", "cpu ns/call"};
     for (const Setting &setting : settings)
         made.variants.push_back(
-            {setting.name, [&setting](double seconds) { return measure_keys(setting, seconds); }});
+            {setting.name, [&setting](double seconds) { return measure(setting, seconds); }});
     made.ratios = {
         {"two threads compared with one", "two-threads", "one-thread", 1.6},
         {"two threads compared with two runtimes", "two-threads", "two-runtimes"},
@@ -192,7 +225,10 @@ std::vector<Comparison> call_comparisons() {
                                        firing_timers),
         calls<&Caller::again>("again-firing", "the same while a million fires a second run", firing_timers),
         calls<&Caller::move>("move-firing", "the same while a million fires a second run", firing_timers),
-        keyed(),
+        keyed<measure_shared_keys>("keyed",
+                                   "cancel the timer of a random one of n keys of 16 bytes and set another"),
+        keyed<measure_own_keys>("keyed-own",
+                                "the same, but each thread has a table for its share of the keys"),
     };
 }
 

@@ -28,7 +28,7 @@ constexpr const char *usage =
     "  --json      also writes the results to FILE\n"
     "  --curve     only computes, from one-lane, lanes, outside, journey and lock-in-turn, in ns;\n"
     "              lines, turns and looks have defaults (bench/scaling/model.h)\n"
-    "workloads: stop-start again move stop-start-firing again-firing move-firing keyed ttl\n"
+    "workloads: stop-start again move stop-start-firing again-firing move-firing keyed keyed-own ttl\n"
     "           lateness longest-call longest-call-burst merging calibration peers\n";
 
 struct Options {

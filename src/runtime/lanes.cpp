@@ -28,6 +28,10 @@ bool claim(const void *thread, std::atomic<const void *> &user) {
     return found == thread;
 }
 
+unsigned take_turn(const lane_table &lanes, unsigned count) {
+    return static_cast<unsigned>(lanes.turns.fetch_add(1, std::memory_order_relaxed) % count);
+}
+
 }  // namespace
 
 // Four for each processor, so that two threads seldom need the same lane at a time. A processor that the
@@ -39,7 +43,9 @@ unsigned lanes_for_keys(const lane_table &lanes) {
 }
 
 void open_lanes(lane_table &lanes, tw &wheel, const clock_source &clock, unsigned limit) {
+    static constinit std::atomic<std::uint64_t> tables{0};
     lanes.clock = &clock;
+    lanes.number = 1 + tables.fetch_add(1, std::memory_order_relaxed);
     lanes.limit = limit;
     lanes.made.store(1, std::memory_order_relaxed);
     lanes.wheels[0].store(&wheel, std::memory_order_relaxed);
@@ -86,17 +92,19 @@ int make_lane(tw_runtime &rt, unsigned number) {
 unsigned find_own_lane(const lane_table &lanes) {
     if (lanes.limit == 1)
         return 0;
-    if (lanes_in_turn != 0)
-        return static_cast<unsigned>(lanes.turns.fetch_add(1, std::memory_order_relaxed) % lanes.limit);
     const void *const self = &own_lane;
     unsigned number = 0;
     while (number != lanes.limit && !claim(self, lanes.attention[number].user))
         ++number;
     if (number == lanes.limit)  // shares one, but not lane 0, which has the nodes
-        number = 1 + static_cast<unsigned>(lanes.turns.fetch_add(1, std::memory_order_relaxed) %
-                                           (lanes.limit - 1));
-    own_lane = {&lanes, number};
+        number = 1 + take_turn(lanes, lanes.limit - 1);
+    if (lanes_in_turn == 0)
+        own_lane = {lanes.number, number};
     return number;
+}
+
+unsigned find_lane_for_start(const lane_table &lanes) {
+    return lanes_in_turn != 0 ? take_turn(lanes, lanes.limit) : find_own_lane(lanes);
 }
 
 // --- firing --------------------------------------------------------------------------------

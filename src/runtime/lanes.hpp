@@ -34,8 +34,9 @@ extern unsigned lanes_in_turn;
 // Different threads write the parts between the gaps.
 struct lane_table : tw_core_lanes {
     char cursor_line[64];                      // the firing thread often writes the cursor
-    const clock_source *clock;                 // fixed, like the next
-    unsigned limit;                            // the number of lanes that may be made
+    const clock_source *clock;                 // fixed, like the next two
+    std::uint64_t number;                      // no other table of this process has had this one; not 0
+    unsigned limit;                            // how many lanes may be made
     std::atomic<std::uint64_t> made;           // bit n: lane n exists
     std::atomic<tw *> wheels[most_lanes];      // null until made
     mutable std::atomic<std::uint64_t> count;  // of arms on virtual time
@@ -66,15 +67,18 @@ unsigned lanes_for_keys(const lane_table &lanes);
 // Makes a lane of the steady timeline that does not exist yet. Returns 0 or -ENOMEM.
 int make_lane(tw_runtime &rt, unsigned number);
 
-// The lane in which this thread started a timer last.
+// The lane of this thread in the runtime where it used its lane last.
 struct used_lane {
-    const lane_table *of;  // only compared: the runtime may be freed
+    std::uint64_t of;  // the table's number; 0: none
     unsigned number;
 };
 extern constinit TW_THREAD_LOCAL used_lane own_lane;
 
-// The lane for a timer that this thread starts. Sets own_lane, unless the lanes take turns.
+// Finds the lane of this thread, or takes or shares one. Sets own_lane, unless the lanes take turns.
 [[gnu::cold]] unsigned find_own_lane(const lane_table &lanes);
+
+// The lane for a timer that this thread starts: its own, unless the lanes take turns.
+[[gnu::cold]] unsigned find_lane_for_start(const lane_table &lanes);
 
 inline tick next_of(const lane_table &lanes, unsigned number) {
     return __atomic_load_n(&lanes.attention[number].next, __ATOMIC_SEQ_CST);

@@ -126,7 +126,7 @@ constexpr lookup_hooks by_key = {
 // The lane of the keys with a hash. A table's buckets use the lowest bits.
 unsigned lane_of(const tw_keyed &set, std::uint32_t hash) {
     const std::uint64_t scaled = std::uint64_t{hash} * set.lanes;
-    return static_cast<unsigned>(scaled >> 32);
+    return set.first + static_cast<unsigned>(scaled >> 32);
 }
 
 // Starts a record by start_with(records, copy of the key).

@@ -29,9 +29,8 @@ std::uint64_t bit_of_next_cancel_all(const timer_set &set) TW_REQUIRES(core::whe
 
 // Calls what(records) for the records of a set in each lane.
 template <class Do> void for_each_lane(const timer_set &set, Do what) {
-    for (unsigned lane = 0; lane != set.lanes; ++lane)
-        if (record_set *const records = set.in_lanes[lane].load(std::memory_order_acquire);
-            records != nullptr)
+    for (const std::atomic<record_set *> &in_lane : set.in_lanes)
+        if (record_set *const records = in_lane.load(std::memory_order_acquire); records != nullptr)
             what(*records);
 }
 
@@ -379,11 +378,10 @@ bool visit_next(tw_runtime &rt, walk_position &at, const record_visitor &visitor
         }
         if (whole->number != at.set)
             at = {whole->number, 0, 0, 0, at.last_set};
-        const unsigned lanes = whole->lanes;
         record_set *const set = whole->in_lanes[at.lane].load(std::memory_order_acquire);
         if (set == nullptr) {
             rt.components_mutex.unlock();
-            at.go_to_next_lane(lanes);
+            at.go_to_next_lane();
             continue;
         }
         record_lock lock(*set->space);
@@ -403,7 +401,7 @@ bool visit_next(tw_runtime &rt, walk_position &at, const record_visitor &visitor
             return true;
         }
         if (is_end)
-            at.go_to_next_lane(lanes);
+            at.go_to_next_lane();
     }
 }
 
@@ -552,11 +550,12 @@ record_set *open_in_lane(timer_set &set, unsigned lane) {
 }
 
 record_set &records_in_own_lane(timer_set &set) {
-    record_set *const found = records_in(set, runtime::find_own_lane(set.rt->steady.lanes));
+    record_set *const found = records_in(set, runtime::find_lane_for_start(set.rt->steady.lanes));
     return found != nullptr ? *found : first_of(set);
 }
 
-// A set with a capacity has all its cells in one lane.
+// A set with a capacity has all its cells in one lane, that of the thread that makes it: so threads that have
+// sets of their own do not meet.
 int open(timer_set &set, tw_runtime &rt, const tw_set_options &options, const lookup_hooks *lookup) {
     set.traits.lookup = lookup;
     set.traits.workers = options.workers;
@@ -568,14 +567,15 @@ int open(timer_set &set, tw_runtime &rt, const tw_set_options &options, const lo
     set.traits.has_rests = lookup != nullptr || options.workers != nullptr || options.capacity != 0;
     const runtime::lane_table &lanes = rt.steady.lanes;
     set.lanes = options.capacity != 0 ? 1 : lookup != nullptr ? lanes_for_keys(lanes) : lanes.limit;
+    set.first = options.capacity != 0 ? runtime::find_own_lane(lanes) : 0;
     tw_port_hide(&set, sizeof set);
     set.references.store(1, std::memory_order_relaxed);
     if (const int error = open_spaces(rt, set.spaces); error != 0)
         return error;
     record_set *first = nullptr;
-    if (const int error = make_in_lane(set, 0, first); error != 0)
+    if (const int error = make_in_lane(set, set.first, first); error != 0)
         return error;
-    set.in_lanes[0].store(first, std::memory_order_relaxed);
+    set.in_lanes[set.first].store(first, std::memory_order_relaxed);
     if (set.traits.workers != nullptr)
         workers::add_reference(*set.traits.workers);
     add_component(set, rt, set_hooks);

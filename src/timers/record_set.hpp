@@ -92,8 +92,9 @@ struct record_set : set_traits {
 struct timer_set : runtime::component {
     set_traits traits;
     record_spaces *spaces;
-    unsigned lanes;                                           // how many it may use
-    std::atomic<record_set *> in_lanes[runtime::most_lanes];  // the first always exists
+    unsigned lanes;  // 1: it uses only `first`; else those below this number
+    unsigned first;  // where it always has records; elsewhere null until used
+    std::atomic<record_set *> in_lanes[runtime::most_lanes];
 
     // Bit n: a cancel_all whose epoch is n modulo 64 is in progress. Guarded by the lock of the first lane.
     std::uint64_t cancels_under_way TW_GUARDED_BY(core::wheels_lock);
@@ -103,7 +104,9 @@ struct timer_set : runtime::component {
 };
 
 inline bool has_keys(const record_set &set) { return set.lookup != nullptr; }
-inline record_set &first_of(const timer_set &set) { return *set.in_lanes[0].load(std::memory_order_relaxed); }
+inline record_set &first_of(const timer_set &set) {
+    return *set.in_lanes[set.first].load(std::memory_order_relaxed);
+}
 
 // --- making and freeing ------------------------------------------------------------------
 
@@ -162,7 +165,7 @@ TW_INLINED inline record_set &records_here(timer_set &set) {
     if (set.lanes == 1)
         return first_of(set);
     const runtime::used_lane own = runtime::own_lane;
-    const bool is_known = own.of == &set.rt->steady.lanes && own.number < set.lanes;
+    const bool is_known = own.of == set.rt->steady.lanes.number;
     record_set *const found = is_known ? set.in_lanes[own.number].load(std::memory_order_acquire) : nullptr;
     return found != nullptr ? *found : records_in_own_lane(set);
 }
@@ -198,9 +201,9 @@ struct walk_position {
     std::uint32_t end = 0;
     std::uint64_t last_set = 0;
 
-    void go_to_next_lane(unsigned lanes) {
-        *this = lane + 1 < lanes ? walk_position{set, lane + 1, 0, 0, last_set}
-                                 : walk_position{set + 1, 0, 0, 0, last_set};
+    void go_to_next_lane() {
+        *this = lane + 1 < runtime::most_lanes ? walk_position{set, lane + 1, 0, 0, last_set}
+                                               : walk_position{set + 1, 0, 0, 0, last_set};
     }
 };
 

@@ -30,7 +30,7 @@ TW_INLINED inline place_of_cell place_in(const tw_timers &set, tw_handle handle)
         return {nullptr, nullptr};
     record_set *const owner = in->owner.load(std::memory_order_relaxed);
     const unsigned lane = in->lane.load(std::memory_order_relaxed);
-    const bool is_own = lane < set.lanes && owner == set.in_lanes[lane].load(std::memory_order_acquire);
+    const bool is_own = owner == set.in_lanes[lane].load(std::memory_order_acquire);
     return {is_own ? owner : nullptr, in};
 }
 

@@ -1,7 +1,10 @@
 // Which lane a thread starts its timers in (src/runtime/lanes.hpp).
+#include <tickwheel/keyed.h>
 #include <tickwheel/timers.h>
 
 #include <bit>
+#include <cerrno>
+#include <cstdint>
 #include <latch>
 #include <thread>
 #include <vector>
@@ -82,15 +85,15 @@ TEST(a_thread_keeps_its_lane_while_it_uses_another_runtime) {
     assert_int_equal(lanes_of(other.rt), 2);
 }
 
-// A new runtime often gets the memory of the freed one, which own_lane still names. Lane 1 is made where
-// another thread has taken lane 0.
-TEST(a_thread_goes_to_few_lanes_in_a_runtime_made_where_one_was_freed) {
+// A new runtime often gets the memory of the freed one.
+TEST(a_runtime_made_where_one_was_freed_has_lanes_of_its_own) {
     for (int round = 0; round < 20; ++round) {
         const service at(round % 2 == 0 ? 8 : 2);
-        if (round % 3 != 0)
+        const bool is_first = round % 3 == 0;
+        if (!is_first)
             start_from_threads(at.set, 1);
         start_one(at.set);
-        assert_in_range(lanes_of(at.rt), 1, 2);
+        assert_int_equal(lanes_of(at.rt), is_first ? 1 : 2);
     }
 }
 
@@ -101,4 +104,52 @@ TEST_IF(!SANITIZED, threads_that_follow_each_other_share_a_lane) {
     for (int i = 0; i < 20; ++i)
         start_from_threads(at.set, 1);
     assert_in_range(lanes_of(at.rt), 1, 3);
+}
+
+namespace {
+
+// The lanes that have a pending timer.
+std::uint64_t lanes_in_use(const tw_runtime *rt) {
+    std::uint64_t lanes = 0;
+    for (unsigned lane = 0; lane != tickwheel::runtime::most_lanes; ++lane)
+        if (tickwheel::runtime::next_of(rt->steady.lanes, lane) != tickwheel::runtime::never)
+            lanes |= std::uint64_t{1} << lane;
+    return lanes;
+}
+
+constexpr tw_set_options bounded = [] {
+    tw_set_options options = {};
+    options.capacity = 4;
+    return options;
+}();
+
+}  // namespace
+
+// So threads that have sets of their own do not meet, though such a set has one lane.
+TEST(a_set_with_a_capacity_is_in_the_lane_of_the_thread_that_made_it) {
+    const service at(8);
+    start_one(at.set);
+    tw_timers *set = nullptr;
+    std::thread([&] { assert_int_equal(tw_timers_new(&set, at.rt, &bounded), 0); }).join();
+    assert_int_equal(lanes_in_use(at.rt), 0b01);
+    tw_handle id;
+    assert_int_equal(tw_timer_after(set, &id, TW_SECOND * 1000, never_fires, nullptr), 0);
+    assert_int_equal(lanes_in_use(at.rt), 0b11);
+    assert_int_equal(tw_timer_cancel(at.set, id), -ENOENT);
+    assert_int_equal(tw_timer_cancel(set, id), 1);
+    assert_int_equal(tw_timer_cancel(set, id), -ESTALE);
+}
+
+TEST(so_are_keys_with_a_capacity) {
+    const service at(8);
+    start_one(at.set);
+    tw_keyed *keys = nullptr;
+    std::thread([&] { assert_int_equal(tw_keyed_new(&keys, at.rt, &bounded), 0); }).join();
+    for (std::uint64_t key = 1; key <= bounded.capacity; ++key)
+        assert_int_equal(tw_keyed_after(keys, tw_key_number(key), TW_SECOND * 1000, never_fires, nullptr), 0);
+    assert_int_equal(lanes_in_use(at.rt), 0b11);
+    assert_int_equal(tw_keyed_after(keys, tw_key_number(5), TW_SECOND, never_fires, nullptr), -ENOSPC);
+    assert_int_equal(tw_keyed_cancel(keys, tw_key_number(1)), 1);
+    assert_int_equal(tw_keyed_count(keys), 3);
+    assert_int_equal(tw_keyed_cancel_all(keys, nullptr, nullptr), 3);
 }

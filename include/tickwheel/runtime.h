@@ -117,9 +117,10 @@ struct tw_runtime_options {
     int priority;
 
     /* The most lanes, up to 64. A timer of timers.h goes to the lane of the thread that starts it, a
-     * timer of keyed.h to one that its key chooses, of at most four for each processor. So threads seldom
-     * wait for a lock. The order of timers stays the same. A lane takes 60 KB once it is used. 0: 64;
-     * with "manual" one. 1: one. With TW_CLOCK_WALL there is always one. */
+     * timer of keyed.h to one that its key chooses, of at most four for each processor; the timers of a
+     * set with a capacity, to the lane of the thread that makes the set. So threads seldom wait for a
+     * lock. The order of timers stays the same. A lane takes 60 KB once it is used. 0: 64; with "manual"
+     * one. 1: one. With TW_CLOCK_WALL there is always one. */
     unsigned lanes;
 };
 

@@ -24,8 +24,8 @@
  *              number of timers grows.
  *   Memory     Grows with the highest number of timers at any time, by 180 to 200 bytes (64 more with
  *              workers) and the `storage` for each. The memory of a freed table is used for later
- *              tables of its runtime, and released with the runtime; the memory of strings longer
- *              than 16 bytes is released when their timers end.
+ *              tables in the same lanes (see `lanes` in runtime.h), and released with the runtime; the
+ *              memory of strings longer than 16 bytes is released when their timers end.
  *   Threads    Every function may be called from any thread, callbacks included, unless it says
  *              otherwise.
  */

@@ -99,7 +99,8 @@ struct tw_workers;
 /* Options of a set of timers.h or a table of keyed.h. All zeroes, or a null pointer instead of this struct,
  * gives the defaults. */
 struct tw_set_options {
-    uint32_t capacity;          /* highest number of timers at a time, all allocated when the set is made; 0:
+    uint32_t capacity;          /* highest number of timers at a time, all allocated when the set is made,
+                                   in the lane of this thread (see `lanes` in runtime.h); 0:
                                    limited only by memory and TW_TIMERS_MAX of timers.h. A timer
                                    that was cancelled or replaced, or fires for the last time,
                                    counts until its callback and `drop` have returned. A table has

@@ -30,8 +30,8 @@
  *   Memory     Grows with the highest number of timers at any time, by some 100 bytes and the
  *              `storage` for each. A timer with a period, a schedule or `drop` takes 64 more. So does
  *              every timer of a set with a capacity; in a set with workers every timer takes 128
- *              more. The memory of a freed set is used for later sets of its runtime, and released
- *              with the runtime.
+ *              more. The memory of a freed set is used for later sets in the same lanes (see
+ *              `lanes` in runtime.h), and released with the runtime.
  *   Threads    Every function may be called from any thread, callbacks included, unless it says
  *              otherwise.
  */

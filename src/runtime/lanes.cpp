@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <cassert>
 #include <cstdlib>
 
 #include "base/numbers.hpp"
@@ -28,8 +29,8 @@ bool claim(const void *thread, std::atomic<const void *> &user) {
     return found == thread;
 }
 
-unsigned take_turn(const lane_table &lanes, unsigned count) {
-    return static_cast<unsigned>(lanes.turns.fetch_add(1, std::memory_order_relaxed) % count);
+unsigned rotate(const lane_table &lanes, unsigned count) {
+    return static_cast<unsigned>(lanes.rotations.fetch_add(1, std::memory_order_relaxed) % count);
 }
 
 }  // namespace
@@ -45,7 +46,7 @@ unsigned lanes_for_keys(const lane_table &lanes) {
 void open_lanes(lane_table &lanes, tw &wheel, const clock_source &clock, unsigned limit) {
     static constinit std::atomic<std::uint64_t> tables{0};
     lanes.clock = &clock;
-    lanes.number = 1 + tables.fetch_add(1, std::memory_order_relaxed);
+    lanes.serial = 1 + tables.fetch_add(1, std::memory_order_relaxed);
     lanes.limit = limit;
     lanes.made.store(1, std::memory_order_relaxed);
     lanes.wheels[0].store(&wheel, std::memory_order_relaxed);
@@ -67,6 +68,7 @@ void free_lanes(lane_table &lanes) {
 // The components' mutex keeps forks out, and another thread that makes the same lane.
 int make_lane(tw_runtime &rt, unsigned number) {
     lane_table &lanes = rt.steady.lanes;
+    assert(number < lanes.limit);
     if (lanes.wheels[number].load(std::memory_order_relaxed) != nullptr)
         return 0;
     auto *const wheel = static_cast<tw *>(std::calloc(1, sizeof(tw)));
@@ -90,21 +92,25 @@ int make_lane(tw_runtime &rt, unsigned number) {
 }
 
 unsigned find_own_lane(const lane_table &lanes) {
-    if (lanes.limit == 1)
+    const unsigned limit = lanes.limit;
+    if (limit == 1)
         return 0;
+    if (lanes_in_turn != 0)
+        return limit - 1;
+    if (own_lane.of == lanes.serial)  // a thread that shares a lane stays there
+        return own_lane.number;
     const void *const self = &own_lane;
     unsigned number = 0;
-    while (number != lanes.limit && !claim(self, lanes.attention[number].user))
+    while (number != limit && !claim(self, lanes.attention[number].user))
         ++number;
-    if (number == lanes.limit)  // shares one, but not lane 0, which has the nodes
-        number = 1 + take_turn(lanes, lanes.limit - 1);
-    if (lanes_in_turn == 0)
-        own_lane = {lanes.number, number};
+    if (number == limit)  // shares one, but not lane 0, which has the nodes
+        number = 1 + rotate(lanes, limit - 1);
+    own_lane = {lanes.serial, number};
     return number;
 }
 
 unsigned find_lane_for_start(const lane_table &lanes) {
-    return lanes_in_turn != 0 ? take_turn(lanes, lanes.limit) : find_own_lane(lanes);
+    return lanes_in_turn != 0 ? rotate(lanes, lanes.limit) : find_own_lane(lanes);
 }
 
 // --- firing --------------------------------------------------------------------------------

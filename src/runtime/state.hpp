@@ -142,7 +142,7 @@ struct tw_runtime {
     std::uint32_t turn_number = 0;        // atomic; odd during a turn. The lookout sleeps on it
     std::uint32_t is_lookout_parked = 0;  // atomic
 
-    // The record space that all sets of timers share; null until the first set is made. Set once, with
+    // The record spaces, one for each lane that sets use; null until the first set is made. Set once, with
     // `components_mutex` held.
     std::atomic<tickwheel::runtime::component *> records{nullptr};
 

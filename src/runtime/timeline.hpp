@@ -26,8 +26,8 @@ inline constexpr tick falling_asleep = never;  // see timeline
 // Sleep and wake: why no wake-up is lost (P2), although a call makes a system call only if its timer is due
 // before the firing thread's sleep ends.
 //
-// Each lane has a `next`, no later than the first tick at which its wheel needs attention: a call that arms
-// lowers it, after it has armed; the firing thread computes it with the wheel locked. Before the firing
+// Each lane has a `next`, no later than its first timer: a call that arms lowers it, after it has armed;
+// find_next and advance_lanes compute it with the wheel locked. Before the firing
 // thread sleeps, it sets `asleep_until` to `falling_asleep`, then to the least `next`, and then reads all of
 // them again. A call that has lowered a `next`, or found it low enough, reads `asleep_until`. If it reads the
 // tick, and its own is earlier, it wakes the driver, which remembers a wake that comes before its wait. If it

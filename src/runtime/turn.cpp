@@ -1,15 +1,16 @@
 // The turn, one pass of the runtime's loop (take_turn):
 //
 //     fire_due               fire the due timers of each timeline, within the budget
-//     publish_next_tick      ask each wheel for its next tick; from here on an earlier timer wakes the driver
-//     measure_before_sleep   count deadlines that have already passed; skip the sleep if work is left
+//     publish_next_tick      find the next tick of each timeline; from here on an earlier timer wakes the
+//     driver measure_before_sleep   count deadlines that have already passed; skip the sleep if work is left
 //     wait_until             the driver sleeps
 //     measure_after_sleep    count how late the wake-up was
 //     mark_awake             from here on no call that arms wakes the driver
 //
 // The runtime's thread takes turns in `run_turns`. tw_runtime_dispatch starts at the end of a sleep and ends
 // with the start of the next; the user's loop sleeps in between. Virtual time has no sleep. The firing thread
-// calls these functions, except `wake_driver`, what_is_next and drive_permit, which any thread may use.
+// calls these functions, except `lower`, must_wake, wake_driver, what_is_next and drive_permit, which any
+// thread may use.
 #include "turn.hpp"
 
 #include <tickwheel/port.h>

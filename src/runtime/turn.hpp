@@ -34,7 +34,7 @@ void settle_wakes(tw_runtime &rt);
 bool measure_before_sleep(tw_runtime &rt, const tw_deadlines &until);
 void measure_after_sleep(tw_runtime &rt);
 
-// The first deadline of each timeline. Publishes nothing.
+// The first deadline of each timeline. Corrects the `next` of lanes, but leaves `asleep_until`. Any thread.
 tw_deadlines what_is_next(tw_runtime &rt);
 
 // Takes turns until the firing thread has to leave: the work of the runtime's thread, and of tw_runtime_run.

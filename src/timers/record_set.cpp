@@ -29,8 +29,9 @@ std::uint64_t bit_of_next_cancel_all(const timer_set &set) TW_REQUIRES(core::whe
 
 // Calls what(records) for the records of a set in each lane.
 template <class Do> void for_each_lane(const timer_set &set, Do what) {
-    for (const std::atomic<record_set *> &in_lane : set.in_lanes)
-        if (record_set *const records = in_lane.load(std::memory_order_acquire); records != nullptr)
+    for (unsigned lane = set.first; lane != set.first + set.lanes; ++lane)
+        if (record_set *const records = set.in_lanes[lane].load(std::memory_order_acquire);
+            records != nullptr)
             what(*records);
 }
 
@@ -347,6 +348,15 @@ timer_set *set_from(const tw_runtime &rt, std::uint64_t number) TW_REQUIRES(rt.c
     return found;
 }
 
+// The record set in the position's lane, or else in the next lane that has one. Null if none.
+record_set *record_set_from(const timer_set &whole, walk_position &at) {
+    for (at.lane = base::larger(at.lane, whole.first); at.lane < whole.first + whole.lanes; ++at.lane)
+        if (record_set *const found = whole.in_lanes[at.lane].load(std::memory_order_acquire);
+            found != nullptr)
+            return found;
+    return nullptr;
+}
+
 // Looks at some cells for an armed record. Null if none of them has one; then *is_end says whether they were
 // the last cells.
 record *armed_from(const record_set &set, std::uint32_t &number, std::uint32_t end, bool *is_end)
@@ -378,10 +388,10 @@ bool visit_next(tw_runtime &rt, walk_position &at, const record_visitor &visitor
         }
         if (whole->number != at.set)
             at = {whole->number, 0, 0, 0, at.last_set};
-        record_set *const set = whole->in_lanes[at.lane].load(std::memory_order_acquire);
+        record_set *const set = record_set_from(*whole, at);
         if (set == nullptr) {
             rt.components_mutex.unlock();
-            at.go_to_next_lane();
+            at = {whole->number + 1, 0, 0, 0, at.last_set};
             continue;
         }
         record_lock lock(*set->space);
@@ -401,7 +411,7 @@ bool visit_next(tw_runtime &rt, walk_position &at, const record_visitor &visitor
             return true;
         }
         if (is_end)
-            at.go_to_next_lane();
+            at = {at.set, at.lane + 1, 0, 0, at.last_set};
     }
 }
 
@@ -411,9 +421,9 @@ int check_usable(const tw_runtime *rt, const tw_set_options &options) {
     if (const int error = runtime::check_arming(rt); error != 0)
         return error;
     if (options.capacity > most_records)
-        return runtime::refuse(-EINVAL, "the capacity is more than a set can hold");
+        return runtime::refuse(-EINVAL, "capacity is more than TW_TIMERS_MAX");
     if (options.storage > most_storage)
-        return runtime::refuse(-EINVAL, "the storage for each timer's argument is too large");
+        return runtime::refuse(-EINVAL, "storage is more than 4096 bytes");
     if (options.concurrent != 0 && options.workers == nullptr)
         return runtime::refuse(-EINVAL, "concurrent is set, but there are no workers");
     if (options.workers != nullptr && !workers::are_of(*options.workers, *rt))
@@ -568,6 +578,7 @@ int open(timer_set &set, tw_runtime &rt, const tw_set_options &options, const lo
     const runtime::lane_table &lanes = rt.steady.lanes;
     set.lanes = options.capacity != 0 ? 1 : lookup != nullptr ? lanes_for_keys(lanes) : lanes.limit;
     set.first = options.capacity != 0 ? runtime::find_own_lane(lanes) : 0;
+    assert(set.lanes == 1 || set.first == 0);  // see change_at_once, and lane_of in keyed.cpp
     tw_port_hide(&set, sizeof set);
     set.references.store(1, std::memory_order_relaxed);
     if (const int error = open_spaces(rt, set.spaces); error != 0)

@@ -1,5 +1,6 @@
 // Sets of records. A timer set is what the user makes, the common part of tw_timers and tw_keyed; it has a
-// record set in each lane where its timers were started.
+// record set in each lane that it uses: with a capacity, that of its maker; else lane 0, and others once a
+// timer is started there.
 //
 //     timers.cpp, keyed.cpp   the public functions, and finding a record
 //     record_start.cpp        starting a record
@@ -92,14 +93,14 @@ struct record_set : set_traits {
 struct timer_set : runtime::component {
     set_traits traits;
     record_spaces *spaces;
-    unsigned lanes;  // 1: it uses only `first`; else those below this number
-    unsigned first;  // where it always has records; elsewhere null until used
+    unsigned lanes;  // 1: it uses only `first`; else those below this number, and `first` is 0
+    unsigned first;  // its record set always exists; the others are null until used
     std::atomic<record_set *> in_lanes[runtime::most_lanes];
 
     // Bit n: a cancel_all whose epoch is n modulo 64 is in progress. Guarded by the lock of the first lane.
     std::uint64_t cancels_under_way TW_GUARDED_BY(core::wheels_lock);
 
-    // The owner's, and those of fires on workers. The last one frees the set.
+    // One for the owner, and one for each fire on a worker. Releasing the last one frees the set.
     std::atomic<std::uint32_t> references;
 };
 
@@ -148,11 +149,10 @@ int free_set(timer_set *set);
 // Frees the memory of a set that has no references.
 void free_memory(timer_set &set);
 
-// Makes the records of a set in a lane. Null if memory is lacking.
+// Makes the record set of `set` in a lane. Null if memory is lacking.
 [[gnu::cold]] record_set *open_in_lane(timer_set &set, unsigned lane);
 
-// The records of a set in a lane. Makes them when the lane is first used; null if memory is lacking.
-
+// The record set in a lane. Makes it when the lane is first used; null if memory is lacking.
 TW_INLINED inline record_set *records_in(timer_set &set, unsigned lane) {
     record_set *const found = set.in_lanes[lane].load(std::memory_order_acquire);
     return found != nullptr ? found : open_in_lane(set, lane);
@@ -165,7 +165,7 @@ TW_INLINED inline record_set &records_here(timer_set &set) {
     if (set.lanes == 1)
         return first_of(set);
     const runtime::used_lane own = runtime::own_lane;
-    const bool is_known = own.of == set.rt->steady.lanes.number;
+    const bool is_known = own.of == set.rt->steady.lanes.serial;
     record_set *const found = is_known ? set.in_lanes[own.number].load(std::memory_order_acquire) : nullptr;
     return found != nullptr ? *found : records_in_own_lane(set);
 }
@@ -200,11 +200,6 @@ struct walk_position {
     // Without bounds, a visitor that starts timers or makes sets could keep the walk going forever.
     std::uint32_t end = 0;
     std::uint64_t last_set = 0;
-
-    void go_to_next_lane() {
-        *this = lane + 1 < runtime::most_lanes ? walk_position{set, lane + 1, 0, 0, last_set}
-                                               : walk_position{set + 1, 0, 0, 0, last_set};
-    }
 };
 
 // Describes a record for queries and visitors. In a set with keys the description points to `key`, where this

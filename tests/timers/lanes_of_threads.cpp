@@ -12,6 +12,7 @@
 #include "runtime/state.hpp"
 #include "support/sanitized.h"
 #include "support/test.h"
+#include "timers/record_set.hpp"
 
 namespace {
 
@@ -65,6 +66,29 @@ TEST(each_thread_starts_its_timers_in_a_lane_of_its_own) {
     assert_int_equal(tw_timers_count(at.set), 8);
 }
 
+TEST(a_runtime_has_as_many_lanes_as_its_options_say) {
+    const struct {
+        const char *driver;
+        enum tw_clock clock;
+        unsigned asked, has;
+    } cases[] = {
+        {"sleep", TW_CLOCK_DEFAULT, 0, 64}, {"sleep", TW_CLOCK_DEFAULT, 1, 1},
+        {"sleep", TW_CLOCK_DEFAULT, 2, 2},  {"epoll", TW_CLOCK_DEFAULT, 64, 64},
+        {"manual", TW_CLOCK_DEFAULT, 0, 1}, {"manual", TW_CLOCK_DEFAULT, 5, 5},
+        {"epoll", TW_CLOCK_WALL, 0, 1},     {"epoll", TW_CLOCK_WALL, 8, 1},
+    };
+    for (const auto &each : cases) {
+        tw_runtime_options options = {};
+        options.driver = each.driver;
+        options.clock = each.clock;
+        options.lanes = each.asked;
+        tw_runtime *rt = nullptr;
+        assert_int_equal(tw_runtime_new(&rt, &options), 0);
+        assert_int_equal(rt->steady.lanes.limit, each.has);
+        tw_runtime_free(rt);
+    }
+}
+
 TEST(more_threads_than_lanes_share_them) {
     for (unsigned lanes = 2; lanes <= 8; lanes += 2) {
         const service at(lanes);
@@ -108,7 +132,7 @@ TEST_IF(!SANITIZED, threads_that_follow_each_other_share_a_lane) {
 
 namespace {
 
-// The lanes that have a pending timer.
+// The lanes in which a timer was armed.
 std::uint64_t lanes_in_use(const tw_runtime *rt) {
     std::uint64_t lanes = 0;
     for (unsigned lane = 0; lane != tickwheel::runtime::most_lanes; ++lane)
@@ -152,4 +176,32 @@ TEST(so_are_keys_with_a_capacity) {
     assert_int_equal(tw_keyed_cancel(keys, tw_key_number(1)), 1);
     assert_int_equal(tw_keyed_count(keys), 3);
     assert_int_equal(tw_keyed_cancel_all(keys, nullptr, nullptr), 3);
+}
+
+// With more threads than lanes, too, though the lane of this thread was chosen by turns.
+TEST(a_thread_that_shares_a_lane_stays_there) {
+    const service at(4);
+    std::latch over(1), all(4);
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 4; ++i)
+        threads.emplace_back([&] {
+            start_one(at.set);
+            all.count_down();
+            over.wait();
+        });
+    all.wait();
+    const std::uint64_t before = lanes_in_use(at.rt);
+    assert_int_equal(before, 0b1111);
+    const void *lane = nullptr;
+    for (int i = 0; i < 8; ++i) {
+        tw_timers *set = nullptr;
+        assert_int_equal(tw_timers_new(&set, at.rt, &bounded), 0);
+        tw_handle id;
+        assert_int_equal(tw_timer_after(set, &id, TW_SECOND, never_fires, nullptr), 0);
+        const void *const its_lane =
+            tickwheel::timers::find_block_of(static_cast<std::uint32_t>(id))->owner.load()->space;
+        assert_true(lane == nullptr || its_lane == lane);
+        lane = its_lane;
+    }
+    over.count_down();
 }

@@ -80,14 +80,15 @@ TEST(a_set_is_made_or_not_and_leaks_nothing) {
         uint32_t capacity;
         int allocations; /* the set, the spaces of all lanes, that of the first one, the set's records there,
                             the store; its cells, their entries, their table; the numbers of more than 64
-                            blocks of cells */
+                            blocks of cells. In turns of lanes, also the lane of a set with a capacity */
     } kinds[] = {{0, 5}, {1, 8}, {64, 8}, {65, 8}, {1000, 8}, {5000, 8}, {64 * 1024 + 1, 9}};
     for (size_t i = 0; i < COUNT_OF(kinds); ++i)
         for (int on_wall = 0; on_wall < 2; ++on_wall) {
             int spared = 0;
             while (fail_one(spared, kinds[i].capacity, on_wall ? TW_CLOCK_WALL : TW_CLOCK_DEFAULT))
                 ++spared;
-            assert_int_equal(spared, kinds[i].allocations);
+            const bool makes_lane = getenv("TW_TEST_LANES") != NULL && kinds[i].capacity != 0 && !on_wall;
+            assert_int_equal(spared, kinds[i].allocations + (makes_lane ? 1 : 0));
         }
 }
 

@@ -307,7 +307,8 @@ class Set:
         runtime = self.value["rt"].dereference()
         traits = self.value["traits"]
         number = int(traits["label"])
-        lanes = [plain(self.value["in_lanes"][lane]) for lane in range(int(self.value["lanes"]))]
+        first, lanes = int(self.value["first"]), int(self.value["lanes"])
+        lanes = [plain(self.value["in_lanes"][lane]) for lane in range(first, first + lanes)]
         count = sum(int(lane.dereference()["count"]) for lane in lanes if int(lane))
         return f"{count} timers of {'keys' if int(traits['lookup']) else 'handles'}" + (
             f', label "{label_text(runtime, number)}"' if number else "") + (

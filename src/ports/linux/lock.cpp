@@ -17,9 +17,8 @@
 // come before its store of `held`. So if it finds `waking` set, the waiter that clears `waking` finds the
 // lock free, or finds a later holder, whose unlock wakes a waiter.
 //
-// A waiter that insists on being next sets `wanted`. Then only threads that insist can take the lock, which
-// clears `wanted`. If the thread that set it is preempted, other waiters come to insist too, and take the
-// lock.
+// A waiter that insists on being next sets `wanted`. Then only insisting threads can take the lock; taking it
+// clears `wanted`. If the insisting thread is preempted, other waiters insist in turn.
 //
 // A waiter stays counted until it has the lock, so its own unlock sees the other waiters. lock.pml models
 // this protocol and searches it exhaustively.
@@ -44,15 +43,17 @@ namespace {
 
 using tickwheel::base::kept_errno;
 
-// A running holder releases the lock within a few hundred nanoseconds, but a thread that does several calls
-// in a row takes it again at once, and is fastest if it can. So a waiter first only looks for a free lock,
-// then insists on being next, and sleeps once the holder has probably been preempted.
+// A running holder releases the lock within a few hundred nanoseconds, but a thread that makes several calls
+// in a row retakes the lock at once, which gives the most throughput. So a waiter first only looks for a free
+// lock, then insists on being next, and sleeps once the holder has probably been preempted.
 constexpr std::int64_t patience_ns = 20'000, insistence_ns = 30'000;
 
-// Each look takes the cache line from the holder, so the pauses grow, up to this.
+// Each look takes the cache line from the holder, so a waiter doubles its pauses, up to the longest, until it
+// insists.
 constexpr std::int64_t shortest_pause_ns = 100, longest_pause_ns = 6'400;
 
-// In a pause, and in a wait. They matter only if the clock is coarse, or stands still in a program's tests.
+// Bounds on the readings of a pause and on the looks of a wait. They matter only if the clock is coarse, or
+// stands still in a program's tests.
 constexpr unsigned most_readings = 250, most_looks = 500;
 
 std::int64_t clock_ns() { return tickwheel::base::system_reading(CLOCK_MONOTONIC); }

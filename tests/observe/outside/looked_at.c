@@ -2,6 +2,7 @@
  * tests expect them, and then waits for the end of its standard input.
  * looked_at trace: records timers of all kinds, and writes the recording to the standard output. The start
  * and the end of the run, by CLOCK_MONOTONIC in nanoseconds, go to the standard error. */
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -46,10 +47,21 @@ static void on_event(const struct tw_event *event, void *arg) {
 void all_is_there(void);
 __attribute__((noinline)) void all_is_there(void) { __asm__ volatile("" ::: "memory"); }
 
+/* Gets a lane of its own, because the main thread has made a set before. */
+static void *make_set_in_another_lane(void *arg) {
+    need(tw_timers_new(&handles, the_runtime, &(struct tw_set_options){.label = "session", .capacity = 4}) ==
+         0);
+    return arg;
+}
+
 static int be_looked_at(void) {
     need(tw_runtime_new(&the_runtime, &(struct tw_runtime_options){.thread_name = "looked at"}) == 0);
     need(tw_runtime_start(the_runtime) == 0 && tw_inspect_start(the_runtime, NULL) == 0);
-    need(tw_timers_new(&handles, the_runtime, &(struct tw_set_options){.label = "session"}) == 0);
+    need(tw_timers_new(&handles, the_runtime, &(struct tw_set_options){.capacity = 1}) == 0);
+    need(tw_timers_free(handles) == 0);
+    pthread_t thread;
+    need(pthread_create(&thread, NULL, make_set_in_another_lane, NULL) == 0 &&
+         pthread_join(thread, NULL) == 0);
     tw_node_init(&far, on_timeout, NULL);
     tw_node_init(&idle, on_timeout, NULL);
     tw_node_init(&often, on_timeout, NULL);

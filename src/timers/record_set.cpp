@@ -35,19 +35,27 @@ template <class Do> void for_each_lane(const timer_set &set, Do what) {
             what(*records);
 }
 
-// Calls change(records) for the records in each lane, with the locks of all lanes held. So for other threads
-// it happens everywhere at once. REQUIRES: the lock of the first lane, so that the set comes to no other lane
-template <class Do>
-void change_at_once(const timer_set &set, Do change) TW_REQUIRES(core::wheels_lock) TW_UNCHECKED_LOCKING {
+// Take and release the locks of all lanes of a set but the first. REQUIRES: the lock of the first lane, so
+// that the set comes to no other lane
+[[gnu::noinline]] void lock_others(const timer_set &set) TW_UNCHECKED_LOCKING {
     for_each_lane(set, [&set](record_set &records) TW_UNCHECKED_LOCKING {
         if (&records != &first_of(set))
             lock(*records.space);
     });
-    for_each_lane(set, change);
+}
+[[gnu::noinline]] void unlock_others(const timer_set &set) TW_UNCHECKED_LOCKING {
     for_each_lane(set, [&set](record_set &records) TW_UNCHECKED_LOCKING {
         if (&records != &first_of(set))
             unlock(*records.space);
     });
+}
+
+// Calls change(records) for the records in each lane, with the locks of all lanes held. So for other threads
+// it happens everywhere at once.
+template <class Do> void change_at_once(const timer_set &set, Do change) TW_REQUIRES(core::wheels_lock) {
+    lock_others(set);
+    for_each_lane(set, change);
+    unlock_others(set);
 }
 
 bool is_in_use(const record &timer) { return is_live(timer) || timer.state == record_state::ended; }

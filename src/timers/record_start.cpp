@@ -46,8 +46,7 @@ TW_INLINED inline int take_record(record_set &set, record *&taken) TW_YIELDS(cor
         if (taken != nullptr)
             break;
         if (set.records->is_full())
-            return runtime::refuse(-ENOSPC, set.capacity != 0 ? "the set has as many timers as its capacity"
-                                                              : "the set or table has TW_TIMERS_MAX timers");
+            return runtime::refuse(-ENOSPC, "the set has as many timers as its capacity, or TW_TIMERS_MAX");
         if (const int error = grow(set); error != 0)
             return error;
     }

@@ -228,7 +228,7 @@ std::vector<Comparison> call_comparisons() {
         keyed<measure_shared_keys>("keyed",
                                    "cancel the timer of a random one of n keys of 16 bytes and set another"),
         keyed<measure_own_keys>("keyed-own",
-                                "the same, but each thread has a table for its share of the keys"),
+                                "the same, each thread with a share of the keys in a table of its own"),
     };
 }
 

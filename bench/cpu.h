@@ -9,9 +9,9 @@
 
 namespace bench {
 
-inline double cpu_ns() {
+inline double cpu_ns(clockid_t clock = CLOCK_THREAD_CPUTIME_ID) {
     timespec now;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    clock_gettime(clock, &now);
     return 1e9 * static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec);
 }
 

@@ -11,13 +11,13 @@ namespace bench::scaling {
 
 namespace {
 
-// Delays of 10 to 20 s, so that nothing comes due during a run.
+// Drawn beforehand, so that the calls alone are measured.
 const Delays &far_delays() {
     static const Delays delays = [] {
         Random random(7);
         Delays drawn(1u << 16);
         for (std::int64_t &each : drawn)
-            each = 10'000 * millisecond + random.below(10'000) * millisecond;
+            each = far_delay(random);
         return drawn;
     }();
     return delays;
@@ -63,18 +63,23 @@ constexpr Setting settings[] = {
     {"two-threads-1-lane", 2, 1, Lanes::one}, {"two-runtimes-1-lane", 2, 2, Lanes::one},
 };
 
+std::vector<std::unique_ptr<Service>> services_of(const Setting &setting) {
+    std::vector<std::unique_ptr<Service>> made;
+    for (std::size_t i = 0; i < setting.runtimes; ++i)
+        made.push_back(std::make_unique<Service>(setting.lanes));
+    return made;
+}
+
 // `firing` timers in all fire every 100 ms.
 template <Call call>
 std::vector<double> measure_calls(const Setting &setting, std::size_t firing, double seconds) {
-    std::vector<std::unique_ptr<Service>> services;
-    for (std::size_t i = 0; i < setting.runtimes; ++i)
-        services.push_back(std::make_unique<Service>(setting.lanes));
-    for (auto &each : services)
+    const auto services = services_of(setting);
+    for (const auto &each : services)
         if (firing != 0)
             each->fire_every_100_ms(firing / setting.runtimes, Phases::spread);
     auto fired = [&] {
         std::uint64_t sum = 0;
-        for (auto &each : services)
+        for (const auto &each : services)
             sum += each->fired();
         return sum;
     };
@@ -164,13 +169,6 @@ struct KeysOfThread {
     std::size_t first, count;
 };
 
-std::vector<std::unique_ptr<Service>> services_of(const Setting &setting) {
-    std::vector<std::unique_ptr<Service>> made;
-    for (std::size_t i = 0; i < setting.runtimes; ++i)
-        made.push_back(std::make_unique<Service>(setting.lanes));
-    return made;
-}
-
 // Both threads take any of the keys of one table, so a key may be absent when a thread cancels its timer.
 std::vector<double> measure_shared_keys(const Setting &setting, double seconds) {
     const auto services = services_of(setting);
@@ -221,14 +219,21 @@ std::vector<Comparison> call_comparisons() {
                                        none),
         calls<&Caller::again>("again", "restart a random one of n timers", none),
         calls<&Caller::move>("move", "move a random one of n timers", none),
-        calls<&Caller::stop_and_start>("stop-start-firing", "the same while a million fires a second run",
-                                       firing_timers),
-        calls<&Caller::again>("again-firing", "the same while a million fires a second run", firing_timers),
-        calls<&Caller::move>("move-firing", "the same while a million fires a second run", firing_timers),
+        calls<&Caller::stop_and_start>(
+            "stop-start-firing",
+            "cancel a random one of n timers and start another, while a million timers a second are due",
+            firing_timers),
+        calls<&Caller::again>("again-firing",
+                              "restart a random one of n timers, while a million timers a second are due",
+                              firing_timers),
+        calls<&Caller::move>("move-firing",
+                             "move a random one of n timers, while a million timers a second are due",
+                             firing_timers),
         keyed<measure_shared_keys>("keyed",
                                    "cancel the timer of a random one of n keys of 16 bytes and set another"),
-        keyed<measure_own_keys>("keyed-own",
-                                "the same, each thread with a share of the keys in a table of its own"),
+        keyed<measure_own_keys>(
+            "keyed-own",
+            "the same for keys, each thread with a share of them in a table of its own, with a capacity"),
     };
 }
 

@@ -115,11 +115,11 @@ std::vector<double> measure_longest(bool calls, Lanes lanes, Phases phases, doub
             Random random(thread);
             std::vector<tw_handle> handles(timers_of_thread);
             for (tw_handle &each : handles)
-                each = service.start((10'000 + random.below(10'000)) * millisecond);
+                each = service.start(far_delay(random));
             return [&mine = us[thread], &service, calls, handles, random](const Flag &over) mutable {
                 while (!over.load(std::memory_order_relaxed)) {
                     tw_handle &any = handles[random.below(timers_of_thread)];
-                    const std::int64_t delay = (10'000 + random.below(10'000)) * millisecond;
+                    const std::int64_t delay = far_delay(random);
                     time_call(mine, [&] { calls &&tw_timer_cancel(service.timers(), any); });
                     time_call(mine, [&] { any = calls ? service.start(delay) : any; });
                 }

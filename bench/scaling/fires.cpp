@@ -1,7 +1,6 @@
 // What the firing thread pays for one order over several lanes, while no other thread makes calls.
 
-#include <time.h>
-
+#include "cpu.h"
 #include "scaling.h"
 #include "service.h"
 
@@ -9,23 +8,17 @@ namespace bench::scaling {
 
 namespace {
 
-// Of all threads; this one sleeps.
-double process_cpu_ns() {
-    timespec now;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-    return 1e9 * static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec);
-}
-
 std::vector<double> measure(Lanes lanes, double seconds) {
     Service service(lanes);
     service.fire_every_100_ms(firing_timers, Phases::spread);
     const std::uint64_t fired = service.fired();
     const std::int64_t start = monotonic_ns();
-    const double cpu = process_cpu_ns();
+    const double cpu = cpu_ns(CLOCK_PROCESS_CPUTIME_ID);  // of all threads; this one sleeps
     sleep_for(seconds);
     const auto fires = static_cast<double>(service.fired() - fired);
     require(fires > 0, "no timer fired");
-    return {(process_cpu_ns() - cpu) / fires, 1e3 * fires / static_cast<double>(monotonic_ns() - start)};
+    return {(cpu_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu) / fires,
+            1e3 * fires / static_cast<double>(monotonic_ns() - start)};
 }
 
 }  // namespace

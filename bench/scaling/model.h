@@ -7,8 +7,8 @@
 // value analysis of such a closed queue is exact for random times. The model knows no convoys, so locks whose
 // waiters sleep do worse; and no preference for the last holder, so the library's lock does better.
 //
-// With lanes a thread meets only the firing thread, which looks at each lane a few times in each turn, and
-// the threads that stop timers of its lane.
+// With lanes a thread meets only the firing thread, which looks at each lane at most a few times in each
+// turn, and the threads that stop timers of its lane.
 #ifndef TICKWHEEL_BENCH_SCALING_MODEL_H
 #define TICKWHEEL_BENCH_SCALING_MODEL_H
 

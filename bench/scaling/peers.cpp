@@ -18,8 +18,6 @@ namespace {
 
 namespace asio = boost::asio;
 
-std::int64_t far_delay(Random &random) { return (10'000 + random.below(10'000)) * millisecond; }
-
 // --- this library --------------------------------------------------------------------------
 
 double measure_own(std::size_t threads, double seconds) {

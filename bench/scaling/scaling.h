@@ -18,7 +18,8 @@ struct Variant {
     std::function<std::vector<double>(double seconds)> run;  // a value for each unit of its comparison
 };
 
-// Of the first values of two variants. Exactly one of the limits is set; both 0: no target.
+// Of the first values of two variants; without `under`, the value itself. At most one limit is set; none: no
+// target.
 struct Ratio {
     std::string text;
     std::string over, under;

@@ -22,6 +22,9 @@ enum class Phases { spread, equal };
 
 constexpr std::size_t pending_timers = 100'000, firing_timers = 100'000;
 
+// 10 to 20 s, so that the timer does not come due during a run.
+inline std::int64_t far_delay(Random &random) { return (10'000 + random.below(10'000)) * millisecond; }
+
 class Service {
   public:
     explicit Service(Lanes lanes) {

@@ -119,8 +119,8 @@ struct tw_runtime_options {
     /* The most lanes, up to 64: wheels with a lock each, so that threads seldom wait for each other. A
      * timer of timers.h goes to the lane of the thread that starts it; one of keyed.h to a lane that its
      * key's hash chooses, of at most four for each processor; one of a set with a capacity to the lane of
-     * the thread that makes the set; a node to lane 0. Lanes keep the order of timers (P3). A lane takes 60 KB
-     * once it is used. 0: 64, or one with "manual". With TW_CLOCK_WALL there is always one. */
+     * the thread that makes the set; a node to lane 0. Lanes keep the order of timers (P3). A lane takes
+     * 60 KB once it is used. 0: 64, or one with "manual". With TW_CLOCK_WALL there is always one. */
     unsigned lanes;
 };
 

@@ -1,8 +1,8 @@
 // The turn, one pass of the runtime's loop (take_turn):
 //
 //     fire_due               fire the due timers of each timeline, within the budget
-//     publish_next_tick      find the next tick of each timeline; from here on an earlier timer wakes the
-//     driver measure_before_sleep   count deadlines that have already passed; skip the sleep if work is left
+//     publish_next_tick      find each timeline's next tick; from here on an earlier timer wakes the driver
+//     measure_before_sleep   count deadlines that have already passed; skip the sleep if work is left
 //     wait_until             the driver sleeps
 //     measure_after_sleep    count how late the wake-up was
 //     mark_awake             from here on no call that arms wakes the driver

@@ -30,9 +30,9 @@ inline constexpr tick falling_asleep = never;  // see timeline
 // find_next and advance_lanes compute it with the wheel locked. Before the firing thread sleeps, it sets
 // `asleep_until` to `falling_asleep`, then to the least `next`, and then reads all of them again. A call that
 // has lowered a `next`, or found it low enough, reads `asleep_until`. If it reads the tick, and its own is
-// earlier, it wakes the driver, which remembers a wake that comes before its wait. If it reads anything older,
-// it did so before the firing thread set the tick, and so `next` was low before the thread read it again.
-// These accesses are sequentially consistent (tests/runtime/sleep_wake.pml).
+// earlier, it wakes the driver, which remembers a wake that comes before its wait. If it reads anything
+// older, it did so before the firing thread set the tick, and so `next` was low before the thread read it
+// again. These accesses are sequentially consistent (tests/runtime/sleep_wake.pml).
 struct timeline {
     tw wheel;  // lane 0
     lane_table lanes;

@@ -18,8 +18,8 @@ inline constexpr std::size_t cell_alignment = 64;
 
 // Memory of a lane for records that belongs to no set: the stores and blocks of freed sets, by the size of
 // their cells, and rests. Any growing set of the lane with cells of that size can take the blocks. A set's
-// first block stays with its store, which knows the block's pieces. So the memory of a lane never exceeds what
-// its sets have needed at one time, plus a first block for each of them.
+// first block stays with its store, which knows the block's pieces. So the memory of a lane never exceeds
+// what its sets have needed at one time, plus a first block for each of them.
 class spare_memory {
   public:
     record_store *take_store(std::uint32_t stride);  // null if there is none

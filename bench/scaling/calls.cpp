@@ -124,71 +124,64 @@ template <Call call> Comparison calls(const char *name, const char *meaning, std
 
 constexpr std::size_t keys = 100'000;
 
-// With timers under the keys from `first` on.
+// With timers under `count` keys from `first` on. A capacity is that many keys.
 class KeyedTable {
   public:
-    KeyedTable(const Service &service, std::uint32_t capacity, std::size_t first, std::size_t count) {
+    KeyedTable(const Service &service, bool has_capacity, std::size_t first, std::size_t count)
+        : first_(first), count_(static_cast<std::uint32_t>(count)) {
         tw_set_options options = {};
-        options.capacity = capacity;
+        options.capacity = has_capacity ? count_ : 0;
         require(tw_keyed_new(&keyed_, service.runtime(), &options) == 0, "tw_keyed_new");
         for (std::size_t i = first; i < first + count; ++i)
-            set(i, far_delays()[i % far_delays().size()]);
+            set(key_of(i), far_delays()[i % far_delays().size()]);
     }
 
-    void set(std::uint64_t number, std::int64_t delay_ns) {
-        const Key key = key_of(number);
+    // Another thread may have cancelled the timer.
+    void cancel_any_and_set(Random &random, std::int64_t delay_ns) {
+        const Key key = key_of(first_ + random.below(count_));
+        tw_keyed_cancel(keyed_, tw_key_bytes(key.bytes, sizeof key.bytes));
+        set(key, delay_ns);
+    }
+
+  private:
+    void set(const Key &key, std::int64_t delay_ns) {
         require(tw_keyed_after(
                     keyed_, tw_key_bytes(key.bytes, sizeof key.bytes), delay_ns,
                     [](const tw_event *, void *) { require(false, "a timer fired that is not due"); },
                     nullptr) == 0,
                 "tw_keyed_after");
     }
-    void cancel(std::uint64_t number) {
-        const Key key = key_of(number);
-        tw_keyed_cancel(keyed_, tw_key_bytes(key.bytes, sizeof key.bytes));
-    }
 
-  private:
     tw_keyed *keyed_ = nullptr;  // freed with the runtime
+    std::size_t first_;
+    std::uint32_t count_;
 };
 
+// make_table(thread) returns the table that the thread uses.
 std::vector<double> make_calls_on_keys(std::size_t threads, double seconds, auto make_table) {
     const Calls calls = make_calls(threads, seconds, [&](std::size_t thread) {
-        const auto [table, first, count] = make_table(thread);
-        return [=, random = Random(thread), used = std::size_t{0}]() mutable {
-            const std::size_t number = first + random.below(static_cast<std::uint32_t>(count));
-            table->cancel(number);
-            table->set(number, far_delays()[++used % far_delays().size()]);
+        return [table = make_table(thread), random = Random(thread), used = std::size_t{0}]() mutable {
+            table->cancel_any_and_set(random, far_delays()[++used % far_delays().size()]);
         };
     });
     return {calls.millions_a_second, calls.cpu_ns};
 }
 
-struct KeysOfThread {
-    std::shared_ptr<KeyedTable> table;
-    std::size_t first, count;
-};
-
-// Both threads take any of the keys of one table, so a key may be absent when a thread cancels its timer.
 std::vector<double> measure_shared_keys(const Setting &setting, double seconds) {
     const auto services = services_of(setting);
     std::vector<std::shared_ptr<KeyedTable>> tables;
     for (const auto &service : services)
-        tables.push_back(std::make_shared<KeyedTable>(*service, 0, 0, keys));
-    return make_calls_on_keys(setting.threads, seconds, [&](std::size_t thread) {
-        return KeysOfThread{tables[thread % tables.size()], 0, keys};
-    });
+        tables.push_back(std::make_shared<KeyedTable>(*service, false, 0, keys));
+    return make_calls_on_keys(setting.threads, seconds,
+                              [&](std::size_t thread) { return tables[thread % tables.size()]; });
 }
 
-// Each thread has a table with a capacity, and a share of the keys.
+// Each thread has a table with a capacity, for its share of the keys.
 std::vector<double> measure_own_keys(const Setting &setting, double seconds) {
     const auto services = services_of(setting);
     const std::size_t count = keys / setting.threads;
     return make_calls_on_keys(setting.threads, seconds, [&](std::size_t thread) {
-        return KeysOfThread{std::make_shared<KeyedTable>(*services[thread % services.size()],
-                                                         static_cast<std::uint32_t>(count), thread * count,
-                                                         count),
-                            thread * count, count};
+        return std::make_shared<KeyedTable>(*services[thread % services.size()], true, thread * count, count);
     });
 }
 

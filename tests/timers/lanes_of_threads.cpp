@@ -164,7 +164,7 @@ TEST(a_set_with_a_capacity_is_in_the_lane_of_the_thread_that_made_it) {
     assert_int_equal(tw_timer_cancel(set, id), -ESTALE);
 }
 
-TEST(so_are_keys_with_a_capacity) {
+TEST(keys_with_a_capacity_are_in_the_lane_of_the_thread_that_made_their_table) {
     const service at(8);
     start_one(at.set);
     tw_keyed *keys = nullptr;
@@ -190,8 +190,7 @@ TEST(a_thread_that_shares_a_lane_stays_there) {
             over.wait();
         });
     all.wait();
-    const std::uint64_t before = lanes_in_use(at.rt);
-    assert_int_equal(before, 0b1111);
+    assert_int_equal(lanes_in_use(at.rt), 0b1111);
     const void *lane = nullptr;
     for (int i = 0; i < 8; ++i) {
         tw_timers *set = nullptr;

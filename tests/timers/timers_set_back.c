@@ -182,8 +182,8 @@ static void check_reading(const struct tw_event *event, void *arg) {
     off_time += event->due_ns != timer->deadline || tw_runtime_now(rt) != timer->deadline;
 }
 
-/* The least processor time that each kind of call has taken. Of several calls a slow one may be due to an
- * interrupt or to the host of a virtual machine. */
+/* Each kind of call's least processor time. tw_timer_move, the first call after the clock was set back,
+ * finishes the shift of the wheel: that takes 2 ms here, and twice as long on a busy processor. */
 static struct { int64_t set, move, at, cancel, leap; } least;
 
 #define measure(call, time) \

@@ -20,3 +20,21 @@ repository_of() {
         [[ $uri != "$repository"* ]] || echo "$repository $entry"
     done < <(apt-get indextargets --format "\$(REPO_URI) \$(SOURCESENTRY)" 'Created-By: Packages') | tail -n 1
 }
+
+# fetch_source PACKAGE SOURCE DIRECTORY: puts the source package SOURCE into DIRECTORY/package, from the entry of
+# which the system gets PACKAGE. The system need not list source packages: a copy of that entry, rewritten, does.
+fetch_source() {
+    local found entry
+    read -r _ entry <<<"$(repository_of "$1")"
+    found=${entry%:*}
+    [ -e "$found" ] || {
+        echo "apt-get does not know $1; run apt-get update first" >&2
+        return 1
+    }
+    mkdir -p "$3/sources" "$3/package"
+    # Both forms of an entry: "Types: deb" and "deb [options] ...".
+    sed -e 's/^Types:.*/Types: deb-src/' -e 's/^deb\([[:space:]]\)/deb-src\1/' "$found" \
+        >"$3/sources/source.${found##*.}"
+    apt_aside "$3" update -qq
+    (cd "$3/package" && apt_aside "$3" source -qq --download-only "$2")
+}

@@ -1,0 +1,44 @@
+# shellcheck shell=bash
+# libuv: its heap of timers becomes a wheel. Its own benchmark starts ten million timers, which fire within ten seconds.
+
+package=libuv1-dev
+source_package=libuv1
+needs=()
+
+adopt() {
+    mv include/uv.h include/uv_original.h
+    cp "$here/uv.h" include/
+    cp "$here/timer.c" src/
+}
+
+build_program() {
+    cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Release -DLIBUV_BUILD_BENCH=ON -DCMAKE_C_FLAGS="$adapter_cflags" \
+        -DCMAKE_C_STANDARD_LIBRARIES="$adapter_libs"
+    cmake --build build --target uv_run_tests_a uv_run_benchmarks_a
+}
+
+# The tests refuse to run as root, and write into the current directory.
+run_tests() {
+    local copy=$PWD directory as_nobody=()
+    directory=$(mktemp -d)
+    ln -s "$copy/test" "$directory/test"
+    if [ "$(id -u)" -eq 0 ]; then
+        chown nobody "$directory"
+        as_nobody=(setpriv --reuid=nobody --regid=nogroup --clear-groups)
+    fi
+    cp build/uv_run_tests_a "$directory"
+    (
+        cd "$directory"
+        export UV_TEST_TIMEOUT_MULTIPLIER=3 HOME=$directory TMPDIR=$directory
+        "${as_nobody[@]}" ./uv_run_tests_a || true # fails if a test does
+    ) | sed -nE -e '/# SKIP/d' -e 's/^ok [0-9]+ - /pass /p' -e 's/^not ok [0-9]+ - /fail /p'
+    rm -rf "$directory"
+}
+
+run_bench() {
+    local seconds
+    seconds=$( (TIMEFORMAT='%U %S' && time build/uv_run_benchmarks_a million_timers >million_timers.txt 2>&1) 2>&1)
+    awk -v seconds="$seconds" 'BEGIN {split(seconds, s, " "); printf "10 million timers, processor time\t%.2f\ts\n", s[1] + s[2]}'
+    sed -nE 's/^# ([0-9.]+) seconds (init|dispatch)$/\2\t\1\ts/p' million_timers.txt |
+        sed -e 's/^init/10 million timers, starting them/' -e 's/^dispatch/10 million timers, firing them/'
+}

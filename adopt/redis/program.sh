@@ -1,13 +1,16 @@
 # shellcheck shell=bash
-# Redis: its event loop's list of time events becomes a wheel.
+# Redis: its event loop's list of time events becomes a wheel, and volatile keys get another.
 
 package=redis-server
 source_package=redis
 needs=(pkg-config liblzf-dev libjemalloc-dev tcl)
 
 adopt() {
-    mv src/ae.c src/ae_original.c
-    cp "$here/ae.c" src/
+    local file
+    for file in ae db expire; do
+        mv src/$file.c src/${file}_original.c
+        cp "$here/$file.c" src/
+    done
 }
 
 # The distribution's settings, without TLS. The linker must see the whole library, which stands before the objects.
@@ -16,13 +19,13 @@ build_program() {
         REDIS_LDFLAGS="-Wl,--no-as-needed -llzf ${adapter_libs:+-Wl,--whole-archive $adapter_libs -Wl,--no-whole-archive}"
     make -C tests/modules timer.so
     # shellcheck disable=SC2086 # flags
-    cc -O2 -g -std=gnu11 -Isrc $adapter_cflags -o time_events "$here/bench.c" src/ae.c src/monotonic.c src/anet.c \
+    cc -O2 -g -std=gnu11 -Isrc $adapter_cflags -o time_events "$here/time_events.c" src/ae.c src/monotonic.c src/anet.c \
         src/zmalloc.c $adapter_libs -lm -pthread
 }
 
 # Of its tests those that have to do with time.
 run_tests() {
-    local units=(unit/expire unit/other unit/scripting unit/multi unit/pause unit/wait unit/maxmemory unit/lazyfree
+    local units=(unit/expire unit/type/string unit/keyspace unit/other unit/scripting unit/multi unit/pause unit/wait unit/maxmemory unit/lazyfree
         unit/latency-monitor unit/introspection unit/shutdown unit/moduleapi/timer)
     # shellcheck disable=SC2046 # two words for each unit
     ./runtest --clients 2 $(printf -- '--single %s ' "${units[@]}") >tests.log 2>&1 || true # fails if a test does
@@ -30,4 +33,7 @@ run_tests() {
         sed -nE -e 's/^\[ok\]: (.*) \([0-9]+ ms\)$/pass \1/p' -e 's/^\[err\]: (.*) in tests\/.*/fail \1/p'
 }
 
-run_bench() { ./time_events; }
+run_bench() {
+    ./time_events
+    python3 -B "$here/expiry.py" .
+}

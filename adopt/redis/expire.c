@@ -1,0 +1,194 @@
+/* The expiry of Redis's keys on a wheel of Tickwheel: this file takes the place of src/expire.c, and includes
+ * that file under the name expire_original.c.
+ *
+ * The original looks at twenty volatile keys, ten times a second, and goes on only if many of them had
+ * expired. Among a million others a key that has expired stays unnoticed for minutes, and so does who waits
+ * for its notification. Here each key that is due within the next 20 seconds has a node on a wheel, and a
+ * time event of the loop for the first of them. A sweep goes through all volatile keys once in 10 seconds and
+ * adds those that come near; a key that gets a short time to live is added at once. A key that is further
+ * away takes no more memory than before.
+ *
+ * Nothing removes a node when its key is deleted, renamed or lives longer: a node that is due looks into the
+ * database. The original's sampling goes on, for its statistics.
+ *
+ * What changes: a key is expired within a few milliseconds. Keys that are due at one time take as long as
+ * they take: at most a millisecond in each turn of the loop. A replica forgets the nodes that are due; once
+ * it is the master, the sweep finds their keys. */
+#define activeExpireCycle sampleKeys
+#include "expire_original.c"
+#undef activeExpireCycle
+
+#include <tickwheel/tw.h>
+
+#define SWEEP_MS 10000 /* for all volatile keys of a database */
+#define NEAR_MS (2 * SWEEP_MS)
+#define TURN_US 1000 /* for expiring keys */
+#define RETRY_MS 100 /* while clients are paused */
+#define LOOKS 32     /* at the first nodes, for an exact deadline */
+
+/* The keys of one dictionary of volatile keys that have a node. SWAPDB gives the dictionary to another
+ * database, and FLUSHDB may replace it. */
+struct near {
+    const dict *expires;
+    int db;
+    unsigned long cursor; /* of the sweep */
+    dict *keys;
+};
+
+struct near_key {
+    struct tw_node node;
+    struct near *near;
+    sds key;
+};
+
+static struct tw wheel; /* one tick is a millisecond of the wall clock */
+static struct near **nears;
+static long long alarm_id = -1, alarm_at = LLONG_MAX;
+static int is_expiring;
+
+static int expire_due(aeEventLoop *loop, long long id, void *data);
+static void expire_key(struct tw_node *node, void *arg);
+
+static dictType near_keys = {.hashFunction = dictSdsHash, .keyCompare = dictSdsKeyCompare};
+
+static void start(void) {
+    int i;
+    tw_init(&wheel, mstime(), TW_UNLOCKED);
+    nears = zcalloc(server.dbnum * sizeof *nears);
+    for (i = 0; i < server.dbnum; i++) {
+        nears[i] = zcalloc(sizeof *nears[i]);
+        nears[i]->db = i;
+        nears[i]->keys = dictCreate(&near_keys);
+    }
+}
+
+static struct near *near_of(const redisDb *db) {
+    int i;
+    if (nears == NULL)
+        start();
+    if (nears[db->id]->expires == db->expires)
+        return nears[db->id];
+    for (i = 0; i < server.dbnum; i++) {
+        if (nears[i]->expires == db->expires) { /* the databases were swapped */
+            struct near *near = nears[i];
+            nears[i] = nears[db->id];
+            nears[i]->db = i;
+            nears[db->id] = near;
+            near->db = db->id;
+            return near;
+        }
+    }
+    nears[db->id]->expires = db->expires;
+    return nears[db->id];
+}
+
+static void set_alarm(long long at) {
+    if (is_expiring || at >= alarm_at)
+        return;
+    if (alarm_id != -1)
+        aeDeleteTimeEvent(server.el, alarm_id);
+    alarm_at = at;
+    alarm_id =
+        aeCreateTimeEvent(server.el, at > server.mstime ? at - server.mstime : 0, expire_due, NULL, NULL);
+}
+
+/* db.c and the sweep call this: the key is due at `when`, by the clock that mstime() reads. */
+void expireSoon(redisDb *db, sds key, long long when) {
+    struct near *near;
+    struct near_key *found;
+    if (when - server.mstime > NEAR_MS)
+        return;
+    near = near_of(db);
+    found = dictFetchValue(near->keys, key);
+    if (found == NULL) {
+        found = zcalloc(sizeof *found);
+        tw_node_init(&found->node, expire_key, found);
+        found->near = near;
+        found->key = sdsdup(key);
+        dictAdd(near->keys, found->key, found);
+    }
+    tw_arm_at(&wheel, &found->node, when < 0 ? 0 : when + 1);
+    set_alarm(when + 1);
+}
+
+static void expire_key(struct tw_node *node, void *arg) {
+    struct near_key *due = arg;
+    redisDb *db = &server.db[due->near->db];
+    dictEntry *volatile_key;
+    (void)node;
+    near_of(db);
+    db = &server.db[due->near->db];
+    dictDelete(due->near->keys, due->key);
+    volatile_key = iAmMaster() ? dictFind(db->expires, due->key) : NULL;
+    if (volatile_key != NULL && !activeExpireCycleTryExpire(db, volatile_key, mstime()))
+        expireSoon(db, due->key, dictGetSignedIntegerVal(volatile_key)); /* it lives longer by now */
+    sdsfree(due->key);
+    zfree(due);
+}
+
+/* Expires keys that are due, for TURN_US at most. Returns whether more may be due. */
+static int expire_keys(long long now) {
+    const long long end = ustime() + TURN_US;
+    struct tw_fire due;
+    if (now < (long long)tw_now(&wheel))
+        tw_set_back(&wheel, now);
+    while (tw_take(&wheel, now, &due) == 1) {
+        due.fn(due.node, due.arg);
+        if (ustime() > end)
+            return 1;
+    }
+    return 0;
+}
+
+static int expire_due(aeEventLoop *loop, long long id, void *data) {
+    const long long now = mstime();
+    const struct tw_node *first;
+    int is_more;
+    (void)loop, (void)id, (void)data;
+    if (!server.active_expire_enabled || checkClientPauseTimeoutAndReturnIfPaused())
+        return RETRY_MS;
+    is_expiring = 1;
+    server.core_propagates = 1;
+    server.propagate_no_multi = 1;
+    is_more = expire_keys(now);
+    propagatePendingCommands();
+    server.core_propagates = 0;
+    server.propagate_no_multi = 0;
+    is_expiring = 0;
+    if (is_more)
+        return 0;
+    first = tw_first(&wheel, LOOKS);
+    if (first == NULL && tw_count(&wheel) == 0) {
+        alarm_id = -1;
+        alarm_at = LLONG_MAX;
+        return AE_NOMORE;
+    }
+    alarm_at = first != NULL ? tw_expiry(&wheel, first) : tw_next(&wheel);
+    return alarm_at > now ? alarm_at - now : 0;
+}
+
+static void sweep_key(void *db, const dictEntry *volatile_key) {
+    expireSoon(db, dictGetKey(volatile_key), dictGetSignedIntegerVal(volatile_key));
+}
+
+/* Sweeps what has come up since the last call. */
+static void sweep(void) {
+    static long long last;
+    const long long passed = last != 0 && server.mstime - last < SWEEP_MS ? server.mstime - last : SWEEP_MS;
+    int i;
+    last = server.mstime;
+    for (i = 0; passed > 0 && i < server.dbnum; i++) {
+        redisDb *db = &server.db[i];
+        struct near *near = near_of(db);
+        unsigned long buckets =
+            dictSize(db->expires) != 0 ? dictSlots(db->expires) * passed / SWEEP_MS + 1 : 0;
+        while (buckets-- != 0)
+            near->cursor = dictScan(db->expires, near->cursor, sweep_key, NULL, db);
+    }
+}
+
+void activeExpireCycle(int type) {
+    if (type == ACTIVE_EXPIRE_CYCLE_SLOW && iAmMaster())
+        sweep();
+    sampleKeys(type);
+}

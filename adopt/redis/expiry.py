@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""expiry.py SOURCE: measures a Redis that holds a million volatile keys; SOURCE is the folder in which it was built.
+
+Prints, separated by tabs: how late the notification comes that a key has expired, how much memory a volatile key takes, and how
+long requests take.
+"""
+import csv
+import io
+import os
+import random
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+OTHERS = 1000000  # volatile keys that live for a day
+KEYS = 1000       # keys whose expiry is observed
+PATIENCE = 180    # seconds after the last deadline
+
+
+def command(*words):
+    return b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(word), word) for word in (
+        word if isinstance(word, bytes) else str(word).encode() for word in words))
+
+
+class Connection:
+    def __init__(self, path):
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.connect(path)
+        self.input = self.socket.makefile("rb")
+
+    def reply(self):
+        line = self.input.readline()
+        kind, rest = line[:1], line[1:-2]
+        if kind == b"$":
+            return None if rest == b"-1" else self.input.read(int(rest) + 2)[:-2]
+        if kind == b"*":
+            return [self.reply() for _ in range(int(rest))]
+        if kind not in b"+:" or not kind:
+            sys.exit(f"expiry: Redis answers {line!r}")
+        return rest
+
+    def ask(self, *words):
+        self.socket.sendall(command(*words))
+        return self.reply()
+
+    def ask_all(self, commands):
+        """Sends all commands in batches, and reads their replies."""
+        for at in range(0, len(commands), 1000):
+            batch = commands[at:at + 1000]
+            self.socket.sendall(b"".join(batch))
+            for _ in batch:
+                self.reply()
+
+    def memory(self):
+        info = dict(line.split(b":", 1) for line in self.ask("INFO", "memory").split(b"\r\n") if b":" in line)
+        return int(info[b"used_memory"])
+
+
+def lateness(redis, path):
+    """How many milliseconds after their deadlines the notifications of KEYS keys come; PATIENCE for those that do not."""
+    events = Connection(path)
+    events.ask("SUBSCRIBE", "__keyevent@0__:expired")
+    begin = time.time() * 1000 + 1000
+    due = {b"observed:%d" % i: int(begin + random.uniform(0, 9000)) for i in range(KEYS)}
+    redis.ask_all([command("SET", key, "v", "PXAT", at) for key, at in due.items()])
+    late, end = {}, begin / 1000 + 9 + PATIENCE
+    while len(late) < KEYS and time.time() < end:
+        events.socket.settimeout(max(end - time.time(), 0.001))
+        try:
+            _, _, key = events.reply()
+        except TimeoutError:
+            break
+        if key in due:
+            late[key] = time.time() * 1000 - due[key]
+    return [late.get(key, PATIENCE * 1000.0) for key in due], len(late)
+
+
+def requests(source, path):
+    """Microseconds for a request, by redis-benchmark."""
+    workloads = {
+        "GET": ["-t", "get"],
+        "SET": ["-t", "set"],
+        "SET with a minute to live": ["SET", "key:__rand_int__", "value", "EX", "60"],
+        "SET with ten seconds to live": ["SET", "key:__rand_int__", "value", "EX", "10"],
+    }
+    for name, words in workloads.items():
+        done = subprocess.run([f"{source}/src/redis-benchmark", "-s", path, "--csv", "-n", "400000", "-r", "100000",
+                               *words], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True)
+        rows = [row for row in csv.reader(io.StringIO(done.stdout)) if row and row[0] != "test"]
+        print(f"{name}, with a million volatile keys\t{1e6 / float(rows[-1][1]):.2f}\tus")
+
+
+def main():
+    source = os.path.abspath(sys.argv[1])
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/socket"
+        server = subprocess.Popen([f"{source}/src/redis-server", "--port", "0", "--unixsocket", path, "--save", "",
+                                   "--dir", folder, "--notify-keyspace-events", "Ex", "--logfile", f"{folder}/log"])
+        try:
+            while not os.path.exists(path):
+                if server.poll() is not None:
+                    sys.exit("expiry: redis-server has ended")
+                time.sleep(0.01)
+            redis = Connection(path)
+            empty = redis.memory()
+            in_a_day = int(time.time()) + 86400
+            redis.ask_all([command("SET", f"other:{i}", "v", "EXAT", in_a_day + i % 3600) for i in range(OTHERS)])
+            print(f"memory of a volatile key, one of a million\t{(redis.memory() - empty) / OTHERS:.1f}\tbytes")
+            late, delivered = lateness(redis, path)
+            print(f"\"expired\" late, median\t{statistics.median(late):.1f}\tms")
+            print(f"\"expired\" late, 99 %\t{sorted(late)[KEYS * 99 // 100]:.1f}\tms")
+            print(f"\"expired\" of 1000 keys that do not come within {PATIENCE} s\t{KEYS - delivered}\tkeys")
+            requests(source, path)
+        finally:
+            server.kill()
+            server.wait()
+
+
+main()

@@ -43,15 +43,16 @@ export tickwheel here
 unpack() {
     local scratch
     [ ! -d "$work/source" ] || return 0
-    scratch=$(mktemp -d)
-    # shellcheck disable=SC2154 # set by program.sh
-    fetch_source "$package" "$source_package" "$scratch" &&
-        dpkg-source --no-check -q -x "$scratch"/package/*.dsc "$work/source.part" >&2 || {
-        rm -rf "$scratch" "$work/source.part"
-        die "the source package $source_package could not be fetched and unpacked; see above"
-    }
-    mv "$work/source.part" "$work/source"
-    cp "$scratch"/package/*.dsc "$work/"
+    scratch=$work/scratch
+    rm -rf "$scratch"
+    # shellcheck disable=SC2154 # program.sh sets them
+    fetch_source "$package" "$source_package" "$scratch" ||
+        die "the source package $source_package could not be fetched; see above"
+    dpkg-source --no-check -q -x "$scratch"/package/*.dsc "$scratch/source" >&2 ||
+        die "the source package $source_package could not be unpacked; see above"
+    rm -f "$work"/*.dsc
+    mv "$scratch"/package/*.dsc "$work"
+    mv "$scratch/source" "$work/source"
     rm -rf "$scratch"
 }
 
@@ -74,8 +75,8 @@ build_copies() {
         say "$program: building, $copy"
         rm -rf "${work:?}/$copy"
         cp -R "$work/source" "$work/$copy"
-        # With `set -e` in force inside, unlike in a condition.
-        in_copy $copy build_copy >"$work/$copy.log" 2>&1 &
+        # In a condition, `set -e` would not be in force inside.
+        in_copy $copy build_$copy >"$work/$copy.log" 2>&1 &
         wait $! || {
             tail -n 30 "$work/$copy.log" >&2
             die "$program does not build, $copy; see above, and $work/$copy.log"
@@ -83,8 +84,10 @@ build_copies() {
     done
 }
 
-build_copy() {
-    [ -z "$adapter_libs" ] || adopt
+build_before() { build_program; }
+
+build_after() {
+    adopt
     build_program
 }
 

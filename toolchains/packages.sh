@@ -132,7 +132,7 @@ is_there() {
     libstdc++-arm-none-eabi-dev) [ -n "$(find /usr/include/newlib/c++ -name bit -print -quit)" ] ;;
     libnewlib-dev) [ -e /usr/include/newlib/inttypes.h ] ;;
     picolibc-riscv64-unknown-elf) [ -e /usr/lib/picolibc/riscv64-unknown-elf/picolibc.specs ] ;;
-    *) command -v "$1" >/dev/null ;;
+    *) command -v "$1" >/dev/null || dpkg-query -W -f '${Status}' "$1" | grep -q ' installed$' ;;
     esac
 }
 

@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034,SC2154 # adopt.sh uses and sets them
 # libuv: its heap of timers becomes a wheel. Its own benchmark starts ten million timers, which fire within ten seconds.
 
 package=libuv1-dev
@@ -28,7 +28,7 @@ run_tests() {
     fi
     cp build/uv_run_tests_a "$directory"
     (
-        cd "$directory"
+        cd "$directory" || exit
         export UV_TEST_TIMEOUT_MULTIPLIER=3 HOME=$directory TMPDIR=$directory
         "${as_nobody[@]}" ./uv_run_tests_a || true # fails if a test does
     ) | sed -nE -e '/# SKIP/d' -e 's/^ok [0-9]+ - /pass /p' -e 's/^not ok [0-9]+ - /fail /p'

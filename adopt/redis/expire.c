@@ -3,8 +3,8 @@
  *
  * The original looks at twenty volatile keys, ten times a second, and goes on only if many of them had
  * expired. Among a million others a key that has expired stays unnoticed for minutes, and so does who waits
- * for its notification. Here each key that is due within the next 20 seconds has a node on a wheel, and a
- * time event of the loop for the first of them. A sweep goes through all volatile keys once in 10 seconds and
+ * for its notification. Here each key that is due within the next minute has a node on a wheel, and a
+ * time event of the loop for the first of them. A sweep goes through all volatile keys once in 30 seconds and
  * adds those that come near; a key that gets a short time to live is added at once. A key that is further
  * away takes no more memory than before.
  *
@@ -20,8 +20,9 @@
 
 #include <tickwheel/tw.h>
 
-#define SWEEP_MS 10000 /* for all volatile keys of a database */
+#define SWEEP_MS 30000 /* for all volatile keys of a database */
 #define NEAR_MS (2 * SWEEP_MS)
+#define BATCH 64     /* buckets */
 #define TURN_US 1000 /* for expiring keys */
 #define RETRY_MS 100 /* while clients are paused */
 #define LOOKS 32     /* at the first nodes, for an exact deadline */
@@ -31,7 +32,7 @@
 struct near {
     const dict *expires;
     int db;
-    unsigned long cursor; /* of the sweep */
+    unsigned long swept; /* the bucket at which the sweep goes on */
     dict *keys;
 };
 
@@ -167,24 +168,43 @@ static int expire_due(aeEventLoop *loop, long long id, void *data) {
     return alarm_at > now ? alarm_at - now : 0;
 }
 
-static void sweep_key(void *db, const dictEntry *volatile_key) {
-    expireSoon(db, dictGetKey(volatile_key), dictGetSignedIntegerVal(volatile_key));
+/* Sweeps `count` buckets, at most BATCH. Each entry lies somewhere else in memory, so all are fetched at
+ * once. */
+static void sweep_buckets(redisDb *db, unsigned long first, unsigned long count) {
+    int table;
+    unsigned long i;
+    for (table = 0; table <= dictIsRehashing(db->expires); table++) {
+        dictEntry *const *buckets = db->expires->ht_table[table];
+        const unsigned long mask = DICTHT_SIZE_MASK(db->expires->ht_size_exp[table]);
+        for (i = 0; i < count; i++)
+            __builtin_prefetch(buckets[(first + i) & mask]);
+        for (i = 0; i < count; i++) {
+            const dictEntry *key;
+            for (key = buckets[(first + i) & mask]; key != NULL; key = key->next)
+                expireSoon(db, dictGetKey(key), dictGetSignedIntegerVal(key));
+        }
+    }
 }
 
-/* Sweeps what has come up since the last call. */
+/* Sweeps the part of each database whose turn has come since the last call; after a pause, the part of a
+ * second. */
 static void sweep(void) {
     static long long last;
-    const long long passed = last != 0 && server.mstime - last < SWEEP_MS ? server.mstime - last : SWEEP_MS;
+    const long long since = server.mstime - last;
+    const long long passed = 0 <= since && since < 1000 ? since : 1000;
     int i;
-    last = server.mstime;
-    for (i = 0; passed > 0 && i < server.dbnum; i++) {
+    for (i = 0; i < server.dbnum; i++) {
         redisDb *db = &server.db[i];
         struct near *near = near_of(db);
-        unsigned long buckets =
-            dictSize(db->expires) != 0 ? dictSlots(db->expires) * passed / SWEEP_MS + 1 : 0;
-        while (buckets-- != 0)
-            near->cursor = dictScan(db->expires, near->cursor, sweep_key, NULL, db);
+        const unsigned long slots = dictSize(db->expires) != 0 ? dictSlots(db->expires) : 0;
+        unsigned long left = slots * passed / SWEEP_MS + (slots != 0), count;
+        for (; left != 0; left -= count) {
+            count = left < BATCH ? left : BATCH;
+            sweep_buckets(db, near->swept, count);
+            near->swept += count;
+        }
     }
+    last = server.mstime;
 }
 
 void activeExpireCycle(int type) {

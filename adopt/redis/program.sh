@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034,SC2154 # adopt.sh uses and sets them
 # Redis: its event loop's list of time events becomes a wheel, and volatile keys get another.
 
 package=redis-server

@@ -14,8 +14,8 @@
 #   build_program    builds the program, its tests and the benchmark
 #   run_tests        prints "pass NAME" or "fail NAME" for each of the program's own tests
 #   run_bench        prints WORKLOAD, a value and its unit, separated by tabs; less is better
-# They may use $here, the folder of program.sh; $tickwheel; and $adapter_cflags and $adapter_libs, which `adopt` sets
-# and which are empty in the copy "before".
+# They may use $here, the folder of program.sh; $jobs, how many processes may build; $tickwheel; and $adapter_cflags and
+# $adapter_libs, which are empty in the copy "before".
 set -euo pipefail
 
 say() { echo "adopt: $*" >&2; }
@@ -32,7 +32,8 @@ here=$adopt/$program
 mkdir -p "$2/$program"
 work=$(cd "$2/$program" && pwd)
 shift 3
-export tickwheel here
+jobs=$(nproc)
+export tickwheel here jobs
 
 # shellcheck source=toolchains/apt_aside.sh
 . "$adopt/../toolchains/apt_aside.sh"

@@ -15,7 +15,7 @@ adopt() {
 
 # The distribution's settings, without TLS. The linker must see the whole library, which stands before the objects.
 build_program() {
-    make -j "$(nproc)" USE_SYSTEM_JEMALLOC=yes USE_JEMALLOC=yes REDIS_CFLAGS="-I/usr/include/liblzf $adapter_cflags" \
+    make -j "$jobs" USE_SYSTEM_JEMALLOC=yes USE_JEMALLOC=yes REDIS_CFLAGS="-I/usr/include/liblzf $adapter_cflags" \
         REDIS_LDFLAGS="-Wl,--no-as-needed -llzf ${adapter_libs:+-Wl,--whole-archive $adapter_libs -Wl,--no-whole-archive}"
     make -C tests/modules timer.so
     # shellcheck disable=SC2086 # flags

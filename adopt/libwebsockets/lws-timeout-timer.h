@@ -1,0 +1,8 @@
+/* Wraps libwebsockets' header of the same name: each timer ("sul") gets a node of Tickwheel. */
+#include <tickwheel/tw.h>
+
+#define latency_us \
+    latency_us; \
+    struct tw_node node
+#include <libwebsockets/lws-timeout-timer-original.h>
+#undef latency_us

@@ -1,0 +1,47 @@
+# shellcheck shell=bash disable=SC2034,SC2154
+# libwebsockets 4.1: Debian's configuration, with the tests of the minimal examples that need no other host.
+package=libwebsockets-dev
+source_package=libwebsockets
+needs=(libev-dev libglib2.0-dev libssl-dev libuv1-dev openssl zlib1g-dev)
+
+# wrap FOLDER FILE ORIGINAL: puts our FILE into FOLDER, and calls theirs ORIGINAL.
+wrap() {
+    mv "$1/$2" "$1/$3"
+    cp "$here/$2" "$1/$2"
+}
+
+adopt() {
+    wrap include/libwebsockets lws-timeout-timer.h lws-timeout-timer-original.h
+    wrap lib/core private-lib-core.h private-lib-core-original.h
+    wrap lib/core lws_dll2.c lws_dll2_original.c
+    cp "$here/sorted-usec-list.c" lib/core-net/
+    adapter_cflags="-I$tickwheel/include"
+    # libwebsockets.so must not export the functions of Tickwheel.
+    adapter_libs="$tickwheel/lib/libtickwheel.a -Wl,--exclude-libs,libtickwheel.a -pthread"
+}
+
+build_program() {
+    # CMAKE_C_STANDARD_LIBRARIES comes last in each link, where a static library must be. The last line of options
+    # is not Debian's: it has more suls pending, and looks for those that are pending in objects about to be freed.
+    cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=None \
+        -DCMAKE_C_FLAGS="-O2 -fno-strict-aliasing -Wno-error=deprecated-declarations $adapter_cflags" \
+        -DCMAKE_C_STANDARD_LIBRARIES="$adapter_libs" \
+        -DLWS_WITHOUT_DAEMONIZE=OFF -DLWS_WITH_LIBEV=ON -DLWS_WITH_LIBUV=ON -DLWS_WITH_GLIB=ON \
+        -DLWS_UNIX_SOCK=ON -DLWS_IPV6=ON -DLWS_WITH_ZLIB=ON -DLWS_WITHOUT_EXTENSIONS=OFF \
+        -DLWS_WITH_MINIMAL_EXAMPLES=ON -DLWS_CTEST_INTERNET_AVAILABLE=OFF \
+        -DLWS_WITH_SEQUENCER=ON -DLWS_WITH_SUL_DEBUGGING=ON >&2
+    DESTDIR=$PWD/destdir ninja -C build -j "$jobs" install >&2 # the test servers serve files of destdir
+    # shellcheck disable=SC2086 # flags
+    gcc -O2 -Wall -Wextra $adapter_cflags -Ibuild/include "$here/bench.c" -o build/bench \
+        -Lbuild/lib -lwebsockets -Wl,-rpath,"$PWD/build/lib" >&2
+}
+
+# Tests of interfaces, and clients against servers on this host: HTTP/1, HTTP/2, websockets. st_ and ki_ only start
+# and end the servers. Left out: what needs the Internet, such as the tests of the sequencer and of secure streams.
+run_tests() {
+    { (cd build && ctest --timeout 60) || true; } |
+        sed -nE 's/^ *[0-9]+\/[0-9]+ Test +#[0-9]+: ([^ ]+) \.* *Passed .*/pass \1/p; t
+                 s/^ *[0-9]+\/[0-9]+ Test +#[0-9]+: ([^ ]+) .*/fail \1/p' | grep -vE ' (st|ki)_'
+}
+
+run_bench() { build/bench; }

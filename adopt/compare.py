@@ -95,12 +95,15 @@ def ratio(row):
 
 
 def print_table(results):
+    """A table in Markdown."""
     rows = [("", "before", "after", "before : after")]
     for workload, row in results.items():
         rows.append((f"{workload}, {row['unit']}", figure(row["before"]), figure(row["after"]), ratio(row)))
     widths = [max(len(row[i]) for row in rows) for i in range(4)]
-    for row in rows:
-        print("  ".join([row[0].ljust(widths[0]), *(row[i].rjust(widths[i]) for i in range(1, 4))]))
+    for number, row in enumerate(rows):
+        print("| " + " | ".join([row[0].ljust(widths[0]), *(row[i].rjust(widths[i]) for i in range(1, 4))]) + " |")
+        if number == 0:
+            print("|" + "|".join("-" * (width + 2) for width in widths) + "|")
 
 
 def main():

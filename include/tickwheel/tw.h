@@ -46,10 +46,10 @@
  *              function here, on any node or wheel, but must not advance their own wheel. They must
  *              return: no exception or longjmp may leave one. A loop that needs either calls
  *              tw_take instead.
- *   Order      Nodes fire by tick; a node armed for a tick that is not in the future counts as
- *              due at the wheel's present tick. Nodes of one tick fire in the order in which
- *              they were armed. A periodic node is armed again just before its callback runs,
- *              and moving a node arms it again.
+ *   Order      Nodes fire by tick, and nodes of one tick in the order in which they were armed. A node
+ *              armed for a tick that is not in the future fires behind those of the tick that the wheel
+ *              has come to: tw_now(), or while due nodes are left the tick of the next one. A periodic
+ *              node is armed again just before its callback runs, and moving a node arms it again.
  */
 #ifndef TICKWHEEL_TW_H
 #define TICKWHEEL_TW_H
@@ -405,8 +405,8 @@ TW_MUST_CHECK tw_tick tw_now(struct tw *w);
 /* Returns the tick at which tw_advance must next be called. It is never too late, and is exact
  * while the next busy slots hold no more than 32 nodes in all; in a tree it is always exact. It is
  * tw_now(w) if there is work to do at once; after a tw_advance that returned 0 that work is
- * look-ahead, which another tw_advance or tw_idle continues. TW_NEVER if nothing is pending, or for an
- * invalid w. */
+ * look-ahead, which another tw_advance, tw_take or tw_idle continues. TW_NEVER if nothing is pending, or for
+ * an invalid w. */
 TW_MUST_CHECK tw_tick tw_next(struct tw *w);
 
 #if TW_RUNTIME || TW_TREE

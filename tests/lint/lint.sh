@@ -42,7 +42,7 @@ sources() {
     find "$@" -type f \( "${extensions[@]:1}" \) -print0 | sort -z
 }
 
-all_sources() { sources c h cpp hpp in include src drivers calendar durable boards tests bench examples toolchains tools; }
+all_sources() { sources c h cpp hpp in include src drivers calendar durable boards tests bench examples adopt toolchains tools; }
 
 formatting() {
     [ "$fix" != --fix ] || all_sources | xargs -0 clang-format -i
@@ -145,7 +145,7 @@ rules_have_reasons() {
 }
 
 shell() {
-    { printf '%s\0' dev .ci/run && sources sh in bench boards durable examples packaging tests toolchains tools; } |
+    { printf '%s\0' dev .ci/run && sources sh in adopt bench boards durable examples packaging tests toolchains tools; } |
         xargs -0 shellcheck --severity=warning
 }
 

@@ -83,15 +83,20 @@ def bench(command, runs):
     return results
 
 
+def short(value):
+    """Three digits, without an exponent."""
+    return f"{float(f'{value:.3g}'):.10g}"
+
+
 def figure(values):
     """The median, and the least and the greatest value."""
-    median = f"{statistics.median(values):.4g}"
-    return median if len(values) == 1 else f"{median} ({min(values):.4g}-{max(values):.4g})"
+    median = short(statistics.median(values))
+    return median if len(values) == 1 else f"{median} ({short(min(values))}-{short(max(values))})"
 
 
 def ratio(row):
     before, after = statistics.median(row["before"]), statistics.median(row["after"])
-    return f"{before / after:.3g}" if after != 0 else "-"
+    return short(before / after) if after != 0 else "-"
 
 
 def print_table(results):

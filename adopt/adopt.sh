@@ -7,9 +7,10 @@
 # the copy "after", our adapter takes the place of the program's timers. Builds both, runs the program's own tests in
 # both, and has compare.py run the benchmark in both, in turn. ARGUMENTs are for compare.py.
 #
-# PROGRAM/program.sh describes the program. Its functions run in a copy of the sources:
+# PROGRAM/program.sh describes the program. Its variables:
 #   package, source_package  a package of the distribution, and the name of its source package
 #   needs            packages that building and testing need (./dev adopt reads it)
+# Its functions, which run in a copy of the sources:
 #   adopt            puts the adapter in place, in the copy "after"
 #   build_program    builds the program, its tests and the benchmark
 #   run_tests        prints "pass NAME" or "fail NAME" for each of the program's own tests
@@ -31,6 +32,7 @@ program=$3
 here=$adopt/$program
 mkdir -p "$2/$program"
 work=$(cd "$2/$program" && pwd)
+again=("${BASH_SOURCE[0]}" "$1" "$2" "$3")
 shift 3
 jobs=$(nproc)
 export tickwheel here jobs
@@ -63,7 +65,7 @@ in_copy() {
         cd "$work/$1"
         adapter_cflags='' adapter_libs=''
         if [ "$1" = after ]; then
-            adapter_cflags=-I$tickwheel/include adapter_libs="$tickwheel/lib/libtickwheel.a -pthread"
+            adapter_cflags=-I$tickwheel/include adapter_libs="$tickwheel/lib/libtickwheel.a -Wl,--exclude-libs,libtickwheel.a -pthread"
         fi
         export adapter_cflags adapter_libs
         "$2"
@@ -76,9 +78,7 @@ build_copies() {
         say "$program: building, $copy"
         rm -rf "${work:?}/$copy"
         cp -R "$work/source" "$work/$copy"
-        # In a condition, `set -e` would not be in force inside.
-        in_copy $copy build_$copy >"$work/$copy.log" 2>&1 &
-        wait $! || {
+        "${again[@]}" --run $copy build_$copy >"$work/$copy.log" 2>&1 || {
             tail -n 30 "$work/$copy.log" >&2
             die "$program does not build, $copy; see above, and $work/$copy.log"
         }
@@ -92,7 +92,7 @@ build_after() {
     build_program
 }
 
-# --run COPY FUNCTION is how compare.py comes back.
+# With --run COPY FUNCTION this script runs a function of its own or of program.sh in a copy.
 case ${1:-} in
 --run)
     in_copy "$2" "$3"
@@ -101,7 +101,6 @@ case ${1:-} in
     unpack
     build_copies
     version=$(sed -n 's/^Version: //p' "$work"/*.dsc)
-    exec python3 -B "$adopt/compare.py" "$program" "$version" "$work" "$@" -- \
-        "${BASH_SOURCE[0]}" "$tickwheel" "$(dirname "$work")" "$program"
+    exec python3 -B "$adopt/compare.py" "$program" "$version" "$work" "$@" -- "${again[@]}"
     ;;
 esac

@@ -10,7 +10,7 @@ ROWS = [
     ("redis", "\"expired\" late, median", "Redis: notice that a key has expired, among a million others"),
     ("redis", "a turn with 10000 time events", "Redis: a turn of its event loop with 10,000 time events"),
     ("libwebsockets", "move one of 10000 timers", "libwebsockets: move one of 10,000 timers"),
-    ("libuv", "10 million timers, firing them", "libuv: fire ten million timers (its own benchmark)"),
+    ("libuv", "10 million timers, processor time", "libuv: start and fire ten million timers (its own benchmark)"),
     ("libevent", "fire one of 200,000 timers", "libevent: fire one of 200,000 timers"),
 ]
 WIDTH, LEFT, BAR, GAP, TOP = 720, 16, 14, 62, 82

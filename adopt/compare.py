@@ -71,8 +71,8 @@ class Tests:
 def bench(command, runs):
     """Returns {workload: {"unit": U, "before": [value, ...], "after": [...]}}."""
     results = {}
-    for _ in range(runs):
-        for copy in COPIES:
+    for number in range(runs):
+        for copy in COPIES if number % 2 == 0 else reversed(COPIES):
             for line in run(command, copy, "run_bench"):
                 workload, value, unit = line.split("\t")
                 row = results.setdefault(workload, {"unit": unit, "before": [], "after": []})

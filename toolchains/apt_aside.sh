@@ -22,7 +22,8 @@ repository_of() {
 }
 
 # fetch_source PACKAGE SOURCE DIRECTORY: puts the source package SOURCE into DIRECTORY/package, from the entry of
-# which the system gets PACKAGE. The system need not list source packages: a copy of that entry, rewritten, does.
+# which the system gets PACKAGE. The system need not list source packages: a copy of the file with that entry,
+# rewritten, does. DIRECTORY is absolute.
 fetch_source() {
     local found entry
     read -r _ entry <<<"$(repository_of "$1")"

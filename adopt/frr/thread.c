@@ -88,7 +88,10 @@ static const struct timeval *const timenow = NULL;
 
 static struct thread *walk(struct thread_timer_list_head *timers) {
     const struct tw_node *node = tw_walk_next(&timers->wheel, &timers->walk);
-    return node != NULL ? node->arg : NULL;
+    if (node != NULL)
+        return node->arg;
+    timers->walk = (struct tw_walk){0}; /* the next call begins another walk */
+    return NULL;
 }
 
 /* Returns another timer, in a loop that begins with the first. */

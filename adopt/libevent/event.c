@@ -1,53 +1,56 @@
 /* libevent's event.c, which is included under the name event_original.c, goes through the array of the heap
- * when a program asks for all events. For the time of such a call the array lists them. */
-#define event_base_active_by_fd listed_active_by_fd
-#define event_base_dump_events listed_dump
-#define event_base_foreach_event listed_foreach
-#include "event_original.c"
-#undef event_base_active_by_fd
-#undef event_base_dump_events
-#undef event_base_foreach_event
+ * in three functions. Before two of them do so, with the base's lock held, they call functions of evmap.c:
+ * then the array is filled, or emptied. The third is replaced. */
+#include "event2/event.h"
+#include "evconfig-private.h"
+#include "event-internal.h"
+#include "evmap-internal.h"
+#include "evthread-internal.h"
 
-/* Takes the base's lock, which unlist gives back. Without memory for the array no timeout is listed. */
-static void list(struct event_base *base) {
+/* Lists the events in the array; without memory for the array, none. */
+static int list_events(struct event_base *base, event_base_foreach_event_cb fn, void *arg) {
     min_heap_t *heap = &base->timeheap;
+    struct event **p = heap->count != 0 ? mm_realloc(heap->p, heap->count * sizeof *p) : NULL;
     struct tw_walk walk = {0};
-    struct tw_node *node;
-    EVBASE_ACQUIRE_LOCK(base, th_base_lock);
-    heap->p = mm_malloc((heap->count + 1) * sizeof *heap->p);
-    if (heap->p == NULL || heap->count == 0)
-        return;
-    while ((node = tw_walk_next(heap->wheel, &walk)) != NULL)
-        heap->p[heap->n++] = min_heap_event_of_(node);
-    if (heap->n < heap->count)
-        heap->p[heap->n++] = heap->top; /* taken */
+    const struct tw_node *node;
+    heap->n = 0;
+    if (p != NULL) {
+        heap->p = p;
+        while ((node = tw_walk_next(heap->wheel, &walk)) != NULL)
+            p[heap->n++] = min_heap_event_of_(node);
+        if (heap->n < heap->count)
+            p[heap->n++] = heap->top; /* it was taken */
+    }
+    return evmap_foreach_event_(base, fn, arg);
 }
 
-static void unlist(struct event_base *base) {
-    mm_free(base->timeheap.p);
-    base->timeheap.p = NULL;
+/* The array is no heap, whose order event_base_assert_ok_ would check. */
+static void check_integrity(struct event_base *base) {
     base->timeheap.n = 0;
-    EVBASE_RELEASE_LOCK(base, th_base_lock);
+    evmap_check_integrity_(base);
+}
+
+static void active_by_fd(struct event_base *base, evutil_socket_t fd, short events);
+
+#define evmap_foreach_event_ list_events
+#define evmap_check_integrity_ check_integrity
+#define event_base_active_by_fd active_by_fd
+#include "event_original.c"
+#undef event_base_active_by_fd
+
+static int activate(const struct event_base *base, const struct event *event, void *fd) {
+    (void)base;
+    if (event->ev_fd == *(evutil_socket_t *)fd && (event->ev_flags & EVLIST_TIMEOUT) != 0)
+        event_active_nolock_((struct event *)event, EV_TIMEOUT, 1);
+    return 0;
 }
 
 void event_base_active_by_fd(struct event_base *base, evutil_socket_t fd, short events) {
-    list(base);
-    listed_active_by_fd(base, fd, events);
-    unlist(base);
-}
-
-void event_base_dump_events(struct event_base *base, FILE *output) {
-    list(base);
-    listed_dump(base, output);
-    unlist(base);
-}
-
-int event_base_foreach_event(struct event_base *base, event_base_foreach_event_cb fn, void *arg) {
-    int result;
-    if (base == NULL)
-        return -1;
-    list(base);
-    result = listed_foreach(base, fn, arg);
-    unlist(base);
-    return result;
+    if ((events & EV_TIMEOUT) == 0) {
+        active_by_fd(base, fd, events);
+        return;
+    }
+    EVBASE_ACQUIRE_LOCK(base, th_base_lock);
+    event_base_foreach_event_nolock_(base, activate, &fd);
+    EVBASE_RELEASE_LOCK(base, th_base_lock);
 }

@@ -5,7 +5,9 @@
  * grows in min_heap_reserve_, and an event finds its node by tqe_prev, which otherwise only common timeouts
  * use. A base allocates its wheel with its first timeout.
  *
- * What changes: events of one microsecond fire in the order in which they were added. */
+ * What changes: events of one microsecond fire in the order in which they were added, and so do those whose
+ * time had passed when they were added. Where many events lie far ahead, the loop may wake before the first
+ * is due. */
 #ifndef MINHEAP_INTERNAL_H_INCLUDED_
 #define MINHEAP_INTERNAL_H_INCLUDED_
 
@@ -20,6 +22,9 @@
 #include "util-internal.h"
 
 #define MIN_HEAP_CHUNK 64 /* nodes */
+#define MIN_HEAP_LOOKS 32 /* at the first events */
+
+extern int event_debug_mode_on_;
 
 struct min_heap_node {
     struct tw_node node;
@@ -35,13 +40,15 @@ struct min_heap_chunk {
 };
 
 typedef struct min_heap {
-    struct event **p; /* event.c reads this array; it is empty but while events are listed */
+    struct event **p; /* all events, for event_base_foreach_event; no such list if n is 0 */
     unsigned n;
     unsigned count;
     struct tw *wheel;
     struct min_heap_chunk *chunks;
     struct min_heap_node *free;
-    struct event *top; /* the first event, which may have been taken from the wheel; null: to be found */
+    struct event_base *base;
+    struct event *top; /* what min_heap_top_ returns, perhaps taken from the wheel; null: to be found */
+    struct event stand_in;
 } min_heap_t;
 
 static inline struct min_heap_node *min_heap_node_of_(const struct event *e) {
@@ -61,12 +68,15 @@ static inline tw_tick min_heap_tick_(const struct event *e) {
     return ((tw_tick)at->tv_sec < last ? (tw_tick)at->tv_sec : last) * 1000000 + (tw_tick)at->tv_usec;
 }
 
-/* The clock of libevent, or a little before that. */
-static inline tw_tick min_heap_now_(void) {
+/* libevent's clock is one of the two, or a time that it has read before. By the coarse clock, which is
+ * behind, the wheel never comes to a tick before libevent has. */
+static inline tw_tick min_heap_now_(clockid_t clock) {
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    clock_gettime(clock, &now);
     return (tw_tick)now.tv_sec * 1000000 + (tw_tick)now.tv_nsec / 1000;
 }
+
+static inline tw_tick min_heap_later_(tw_tick a, tw_tick b) { return a > b ? a : b; }
 
 static inline void min_heap_ctor_(min_heap_t *s) { memset(s, 0, sizeof *s); }
 
@@ -78,6 +88,10 @@ static inline void min_heap_dtor_(min_heap_t *s) {
     }
     if (s->wheel != NULL)
         mm_free(s->wheel);
+    if (event_debug_mode_on_ && s->stand_in.ev_base != NULL)
+        event_debug_unassign(&s->stand_in);
+    if (s->p != NULL)
+        mm_free(s->p);
 }
 
 static inline void min_heap_elem_init_(struct event *e) { e->ev_timeout_pos.min_heap_idx = -1; }
@@ -98,7 +112,7 @@ static inline int min_heap_reserve_(min_heap_t *s, unsigned n) {
     if (s->wheel == NULL) {
         if ((s->wheel = mm_malloc(sizeof *s->wheel)) == NULL)
             return -1;
-        tw_init(s->wheel, min_heap_now_(), TW_UNLOCKED);
+        tw_init(s->wheel, min_heap_now_(CLOCK_MONOTONIC_COARSE), TW_UNLOCKED);
     }
     if (s->free != NULL)
         return 0;
@@ -113,6 +127,32 @@ static inline int min_heap_reserve_(min_heap_t *s, unsigned n) {
     return 0;
 }
 
+/* Returns the first event. Where there are too many to look through, returns `stand_in`, an event that is not
+ * in the heap and not due: nothing is due before that. */
+static inline struct event *min_heap_top_(min_heap_t *s) {
+    struct tw_fire due;
+    const struct tw_node *first;
+    tw_tick next;
+    if (s->count == 0)
+        return s->top = NULL;
+    if (s->top != NULL && (s->top != &s->stand_in || min_heap_tick_(s->top) > min_heap_now_(CLOCK_MONOTONIC)))
+        return s->top;
+    if (tw_take(s->wheel, min_heap_later_(min_heap_now_(CLOCK_MONOTONIC_COARSE), tw_now(s->wheel)), &due) ==
+        1)
+        return s->top = min_heap_event_of_(due.node);
+    if ((first = tw_first(s->wheel, MIN_HEAP_LOOKS)) != NULL)
+        return s->top = min_heap_event_of_(first);
+    next = min_heap_later_(tw_next(s->wheel), min_heap_now_(CLOCK_MONOTONIC) + 1);
+    if (event_debug_mode_on_ && s->stand_in.ev_base == NULL)
+        event_assign(&s->stand_in, s->base, -1, 0, NULL, NULL);
+    s->stand_in.ev_base = s->base;
+    s->stand_in.ev_evcallback.evcb_flags |= EVLIST_INTERNAL | EVLIST_TIMEOUT;
+    s->stand_in.ev_timeout_pos.min_heap_idx = 0;
+    s->stand_in.ev_timeout.tv_sec = (time_t)(next / 1000000);
+    s->stand_in.ev_timeout.tv_usec = (suseconds_t)(next % 1000000);
+    return s->top = &s->stand_in;
+}
+
 static inline int min_heap_push_(min_heap_t *s, struct event *e) {
     struct min_heap_node *node;
     if (min_heap_reserve_(s, s->count + 1) != 0)
@@ -122,45 +162,47 @@ static inline int min_heap_push_(min_heap_t *s, struct event *e) {
     node->is.event = e;
     e->ev_timeout_pos.ev_next_with_common_timeout.tqe_prev = &node->is.event;
     tw_arm_at(s->wheel, &node->node, min_heap_tick_(e));
+    s->base = e->ev_base;
+    s->count++;
+    s->n = 0;
     if (s->top != NULL && evutil_timercmp(&e->ev_timeout, &s->top->ev_timeout, <)) {
-        /* If the top was taken, it goes back. */
-        tw_arm_at(s->wheel, &min_heap_node_of_(s->top)->node, min_heap_tick_(s->top));
-        s->top = e;
-    } else if (s->count == 0) {
+        struct tw_node *former = s->top != &s->stand_in ? &min_heap_node_of_(s->top)->node : NULL;
+        if (former != NULL && !tw_pending(s->wheel, former)) /* it was taken */
+            tw_arm_at(s->wheel, former, min_heap_tick_(s->top));
         s->top = e;
     }
-    e->ev_timeout_pos.min_heap_idx = s->top == e ? 0 : 1;
-    s->count++;
+    e->ev_timeout_pos.min_heap_idx = min_heap_top_(s) == e ? 0 : 1;
     return 0;
 }
 
 static inline int min_heap_erase_(min_heap_t *s, struct event *e) {
-    struct min_heap_node *node = min_heap_node_of_(e);
+    struct min_heap_node *node;
+    struct tw_fire any;
     if (e->ev_timeout_pos.min_heap_idx == -1)
         return -1;
+    if (s->top == e)
+        s->top = NULL;
+    if (e ==
+        &s->stand_in) { /* only event_base_free erases what is not due: it wants them all, in any order */
+        if (tw_take(s->wheel, TW_NEVER - 1, &any) == 1)
+            s->top = min_heap_event_of_(any.node);
+        return 0;
+    }
+    node = min_heap_node_of_(e);
     tw_cancel(s->wheel, &node->node);
     node->is.next_free = s->free;
     s->free = node;
-    if (s->top == e)
-        s->top = NULL;
     e->ev_timeout_pos.min_heap_idx = -1;
     s->count--;
+    s->n = 0;
     return 0;
 }
 
-static inline struct event *min_heap_top_(min_heap_t *s) {
-    struct tw_fire due;
-    if (s->top != NULL || s->count == 0)
-        return s->top;
-    if (tw_take(s->wheel, min_heap_now_(), &due) == 1)
-        s->top = min_heap_event_of_(due.node);
-    else
-        s->top = min_heap_event_of_(tw_first(s->wheel, TW_UNBOUNDED));
-    return s->top;
-}
-
+/* Only the test of the heap asks for this. */
 static inline struct event *min_heap_pop_(min_heap_t *s) {
     struct event *e = min_heap_top_(s);
+    if (e == &s->stand_in)
+        e = min_heap_event_of_(tw_first(s->wheel, TW_UNBOUNDED));
     if (e != NULL)
         min_heap_erase_(s, e);
     return e;

@@ -5,8 +5,9 @@
  * nothing.
  *
  * What changes: a loop grows by the wheel, and a timer by the node less what the heap kept in it; so programs
- * must be compiled again. When many timers lie far ahead, uv_backend_timeout may name an earlier time than
- * the first deadline; the loop then wakes, fires nothing and sleeps on. */
+ * must be compiled again. uv_timer_get_due_in is 0 for a stopped timer. When many timers lie far ahead,
+ * uv_backend_timeout may name an earlier time than the first deadline; the loop then wakes, fires nothing and
+ * sleeps on. */
 #include "uv-common.h"
 #include "uv.h"
 

@@ -15,9 +15,6 @@ adopt() {
     wrap lib/core private-lib-core.h private-lib-core-original.h
     wrap lib/core lws_dll2.c lws_dll2_original.c
     cp "$here/sorted-usec-list.c" lib/core-net/
-    adapter_cflags="-I$tickwheel/include"
-    # libwebsockets.so must not export the functions of Tickwheel.
-    adapter_libs="$tickwheel/lib/libtickwheel.a -Wl,--exclude-libs,libtickwheel.a -pthread"
 }
 
 build_program() {

@@ -72,7 +72,7 @@ static void arm(struct timers *timers, struct timer *timer, tw_tick due) {
 
 static void end(struct timers *timers, struct timer *timer) {
     timer->function = NULL;
-    timer->id += NEXT_LIFE;
+    timer->id = (timer->id + NEXT_LIFE) & INT64_MAX;
     if (timer->finalizer != NULL)
         timer->finalizer(timer->loop, timer->data);
     timer->next_free = timers->free;

@@ -2,8 +2,8 @@
  * that file under the name expire_original.c.
  *
  * The original looks at twenty volatile keys, ten times a second, and goes on only if many of them had
- * expired. Among a million others a key that has expired stays unnoticed for minutes, and so does who waits
- * for its notification. Here each key that is due within the next minute has a node on a wheel, and a
+ * expired. Among a million others a key that has expired stays unnoticed for minutes, and its notification
+ * comes as late. Here each key that is due within the next minute has a node on a wheel, and a
  * time event of the loop for the first of them. A sweep goes through all volatile keys once in 30 seconds and
  * adds those that come near; a key that gets a short time to live is added at once. A key that is further
  * away takes no more memory than before.
@@ -144,10 +144,12 @@ static int expire_keys(long long now) {
 static int expire_due(aeEventLoop *loop, long long id, void *data) {
     const long long now = mstime();
     const struct tw_node *first;
+    long long begin;
     int is_more;
     (void)loop, (void)id, (void)data;
     if (!server.active_expire_enabled || checkClientPauseTimeoutAndReturnIfPaused())
         return RETRY_MS;
+    begin = ustime();
     is_expiring = 1;
     server.core_propagates = 1;
     server.propagate_no_multi = 1;
@@ -156,6 +158,8 @@ static int expire_due(aeEventLoop *loop, long long id, void *data) {
     server.core_propagates = 0;
     server.propagate_no_multi = 0;
     is_expiring = 0;
+    server.stat_expire_cycle_time_used += ustime() - begin;
+    latencyAddSampleIfNeeded("expire-cycle", (ustime() - begin) / 1000);
     if (is_more)
         return 0;
     first = tw_first(&wheel, LOOKS);
@@ -205,6 +209,10 @@ static void sweep(void) {
         }
     }
     last = server.mstime;
+    if (alarm_id != -1 && alarm_at < server.mstime - RETRY_MS) { /* the clock was set forward */
+        alarm_at = LLONG_MAX;
+        set_alarm(server.mstime);
+    }
 }
 
 void activeExpireCycle(int type) {

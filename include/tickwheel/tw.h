@@ -47,9 +47,10 @@
  *              return: no exception or longjmp may leave one. A loop that needs either calls
  *              tw_take instead.
  *   Order      Nodes fire by tick, and nodes of one tick in the order in which they were armed. A node
- *              armed for a tick that is not in the future fires behind those of the tick that the wheel
- *              has come to: tw_now(), or while due nodes are left the tick of the next one. A periodic
- *              node is armed again just before its callback runs, and moving a node arms it again.
+ *              armed for a past tick counts as due at the tick that the wheel has reached: tw_now(), or
+ *              while due nodes are left a tick from that of the latest fire to that of the next one. A
+ *              periodic node is armed again just before its callback runs, and moving a node arms it
+ *              again.
  */
 #ifndef TICKWHEEL_TW_H
 #define TICKWHEEL_TW_H
@@ -349,8 +350,8 @@ int tw_wait(struct tw *w, const struct tw_node *node);
 int tw_cancel_all(struct tw *w, tw_callback *each, void *arg);
 
 #if TW_RUNTIME
-/* A walk over the pending nodes of a wheel. All zeroes: the walk begins. Do not copy, move or free
- * a walk that has begun and not ended. */
+/* A walk over the pending nodes of a wheel. All zeroes: the walk begins; one that has ended stays so. Do not
+ * copy, move or free a walk that has begun and not ended. */
 struct tw_walk {
     struct tw_node was;        /* a copy of the node that tw_walk_next has last returned, made at
                                   that moment */

@@ -27,8 +27,9 @@ build_program() {
     mapfile -t tests < <(cd tests/lib && printf '%s\n' test_*.py {cli,northbound}/test_*.py | sed 's/\.py$//' |
         grep -vE 'test_(frrlua|frrscript|grpc|zmq|commands)$') # they need what is not built
     make -j "$jobs" lib/libfrr.la "${tests[@]/#/tests/lib/}" tests/lib/test_timer_performance
+    cp "$here/timers.c" . # beside program.sh is a thread.h
     # shellcheck disable=SC2086 # flags
-    cc -O2 -g -fms-extensions -DHAVE_CONFIG_H -I. -Iinclude -Ilib -Ilib/assert $adapter_cflags -o timers "$here/timers.c" \
+    cc -O2 -g -fms-extensions -DHAVE_CONFIG_H -I. -Iinclude -Ilib -Ilib/assert $adapter_cflags -o timers timers.c \
         -Llib/.libs -Wl,-rpath,"$PWD/lib/.libs" -lfrr
 }
 

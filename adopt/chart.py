@@ -10,7 +10,6 @@ ROWS = [
     ("libwebsockets", "move one of 10000 timers", "libwebsockets: move one of 10,000 timers"),
     ("libuv", "10 million timers, processor time", "libuv: start and fire ten million timers (its own benchmark)"),
     ("libevent", "move one of 200,000 timers", "libevent: move one of 200,000 timers"),
-    ("frr", "cancel and schedule again, 10000 timers", "FRR: cancel one of 10,000 timers, and schedule it again"),
     ("redis", "a turn with 10000 time events", "Redis: a turn of its event loop with 10,000 time events"),
     ("redis", "\"expired\" late, median", "Redis: announce that a key has expired, among a million (a new sweep, too)"),
 ]

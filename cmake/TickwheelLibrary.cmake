@@ -149,7 +149,6 @@ function(tickwheel_add_library target)
     endif()
     set_target_properties(${target} PROPERTIES
         CXX_EXTENSIONS OFF
-        UNITY_BUILD OFF  # even in projects that turn it on: sources share names
         LINKER_LANGUAGE C)  # the library does not use the C++ runtime
     if(PROJECT_NAME STREQUAL tickwheel)
         set_target_properties(${target} PROPERTIES

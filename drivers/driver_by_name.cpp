@@ -5,10 +5,11 @@
 #include "drivers.hpp"
 
 extern "C" __attribute__((visibility("default"))) const tw_driver *tw_driver_named(const char *name) {
-    using namespace tickwheel::drivers;
+    namespace drivers = tickwheel::drivers;
     if (name == nullptr)
         return nullptr;
-    for (const tw_driver *each : {&sleep, &epoll, &uring, &timerfd, &manual})
+    for (const tw_driver *each :
+         {&drivers::sleep, &drivers::epoll, &drivers::uring, &drivers::timerfd, &drivers::manual})
         if (std::strcmp(each->name, name) == 0)
             return each;
     return nullptr;

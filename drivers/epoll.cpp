@@ -13,13 +13,9 @@
 #include "wake_descriptor.hpp"
 #include "watches.hpp"
 
-namespace {
+namespace tickwheel::drivers::epoll_driver {
 
-using tickwheel::drivers::deadline_timer;
-using tickwheel::drivers::reading_of;
-using tickwheel::drivers::steady_clock_of;
-using tickwheel::drivers::wake_descriptor;
-using tickwheel::drivers::watches;
+namespace {
 
 constexpr std::int64_t short_wait_ns = 1'000'000;  // its slack: a microsecond
 
@@ -142,15 +138,17 @@ int change_watch(void *memory, tw_watch_change change, int fd, std::uint32_t eve
 
 }  // namespace
 
+}  // namespace tickwheel::drivers::epoll_driver
+
 constexpr tw_driver tickwheel::drivers::epoll = {
     .name = "epoll",
     .clocks = clocks_of_the_system,
-    .state_size = sizeof(state),
-    .open = open,
-    .close = close,
-    .wait_until = wait_until,
-    .wake = wake,
-    .watch = change_watch,
+    .state_size = sizeof(epoll_driver::state),
+    .open = epoll_driver::open,
+    .close = epoll_driver::close,
+    .wait_until = epoll_driver::wait_until,
+    .wake = epoll_driver::wake,
+    .watch = epoll_driver::change_watch,
     .descriptor = nullptr,
     .program = nullptr,
 };

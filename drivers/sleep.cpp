@@ -6,6 +6,8 @@
 
 #include "drivers.hpp"
 
+namespace tickwheel::drivers::sleep_driver {
+
 namespace {
 
 struct state {
@@ -36,14 +38,16 @@ void wake(void *memory) {
 
 }  // namespace
 
+}  // namespace tickwheel::drivers::sleep_driver
+
 constexpr tw_driver tickwheel::drivers::sleep = {
     .name = "sleep",
     .clocks = TW_CLOCK_BIT(TW_CLOCK_MONOTONIC),
-    .state_size = sizeof(state),
-    .open = open,
-    .close = close,
-    .wait_until = wait_until,
-    .wake = wake,
+    .state_size = sizeof(sleep_driver::state),
+    .open = sleep_driver::open,
+    .close = sleep_driver::close,
+    .wait_until = sleep_driver::wait_until,
+    .wake = sleep_driver::wake,
     .watch = nullptr,
     .descriptor = nullptr,
     .program = nullptr,

@@ -7,11 +7,11 @@
 #include "drivers.hpp"
 #include "timer_descriptor.hpp"
 
+namespace tickwheel::drivers::timerfd_driver {
+
 namespace {
 
-using tickwheel::base::kept_errno;
-using tickwheel::drivers::steady_clock_of;
-using tickwheel::drivers::timer_descriptor;
+using base::kept_errno;
 
 struct state {
     timer_descriptor steady, wall;
@@ -101,15 +101,17 @@ int wait_until(void *memory, const tw_deadlines *until) {
 
 }  // namespace
 
+}  // namespace tickwheel::drivers::timerfd_driver
+
 constexpr tw_driver tickwheel::drivers::timerfd = {
     .name = "timerfd",
     .clocks = clocks_of_the_system,
-    .state_size = sizeof(state),
-    .open = open,
-    .close = close,
-    .wait_until = wait_until,
-    .wake = wake,
+    .state_size = sizeof(timerfd_driver::state),
+    .open = timerfd_driver::open,
+    .close = timerfd_driver::close,
+    .wait_until = timerfd_driver::wait_until,
+    .wake = timerfd_driver::wake,
     .watch = nullptr,
-    .descriptor = descriptor,
-    .program = program,
+    .descriptor = timerfd_driver::descriptor,
+    .program = timerfd_driver::program,
 };

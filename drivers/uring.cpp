@@ -27,14 +27,9 @@
 #include "wake_descriptor.hpp"
 #include "watches.hpp"
 
-namespace {
+namespace tickwheel::drivers::uring_driver {
 
-using tickwheel::drivers::deadline_timer;
-using tickwheel::drivers::kernel_ring;
-using tickwheel::drivers::reading_of;
-using tickwheel::drivers::steady_clock_of;
-using tickwheel::drivers::wake_descriptor;
-using tickwheel::drivers::watches;
+namespace {
 
 // The names of requests. The driver ignores `unnamed` results.
 enum request : unsigned { for_wake, for_wall, for_events, for_deadline, unnamed };
@@ -79,8 +74,8 @@ void ask_for_events(state &s) {
     if (is_asked(s, for_events))
         return;
     const bool fetches = s.ring.can_fetch_epoll_events();
-    io_uring_sqe &events = s.ring.ask(
-        fetches ? tickwheel::drivers::fetch_epoll_events : std::uint8_t{IORING_OP_POLL_ADD}, for_events);
+    io_uring_sqe &events =
+        s.ring.ask(fetches ? fetch_epoll_events : std::uint8_t{IORING_OP_POLL_ADD}, for_events);
     events.fd = s.watched.fd();
     if (fetches) {
         events.addr = address_of(s.watched.room());
@@ -104,7 +99,7 @@ void ask_for_deadline(state &s, std::int64_t deadline) {
     s.timeout_is_read = false;
     if (is_set) {
         io_uring_sqe &change = s.ring.ask(IORING_OP_TIMEOUT_REMOVE, unnamed);
-        change.flags = tickwheel::drivers::silent_success;
+        change.flags = silent_success;
         change.addr = for_deadline;
         change.addr2 = address_of(&s.timeout);
         change.timeout_flags = IORING_TIMEOUT_UPDATE | IORING_TIMEOUT_ABS;
@@ -273,15 +268,17 @@ int open(void *memory, tw_clock clock) {
 
 }  // namespace
 
+}  // namespace tickwheel::drivers::uring_driver
+
 constexpr tw_driver tickwheel::drivers::uring = {
     .name = "uring",
     .clocks = clocks_of_the_system,
-    .state_size = sizeof(state),
-    .open = open,
-    .close = close,
-    .wait_until = wait_until,
-    .wake = wake,
-    .watch = change_watch,
+    .state_size = sizeof(uring_driver::state),
+    .open = uring_driver::open,
+    .close = uring_driver::close,
+    .wait_until = uring_driver::wait_until,
+    .wake = uring_driver::wake,
+    .watch = uring_driver::change_watch,
     .descriptor = nullptr,
     .program = nullptr,
 };

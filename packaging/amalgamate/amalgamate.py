@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""amalgamate.py FOLDER: writes the wheel as FOLDER/tickwheel.h and FOLDER/tickwheel.cpp.
+"""amalgamate.py FOLDER: writes the library as FOLDER/tickwheel.h and FOLDER/tickwheel.cpp, and the C++ interface as
+FOLDER/tickwheel.hpp.
 
 Each is its template beside this script, in which a file of the project stands in place of its first include. Later
 includes of that file are dropped, and those of other headers stay."""
@@ -10,12 +11,19 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 CONFIG = ROOT / "include/tickwheel/config.h"  # tickwheel.h.in has its settings
+SOURCES = re.compile(r"function\(tickwheel_get_runtime_sources .*?\n +set\(\S+(.*?)PARENT_SCOPE", re.S)
 INCLUDE = re.compile(r'^#include (?:"(.+)"|<(tickwheel/.+)>).*\n', re.M)
 EITHER = re.compile(r"^#if .*\n((?:#include .*\n)+)#else\n((?:#include .*\n)+)#endif\n", re.M)
 
 
 def read(path):
     return path.read_text(encoding="utf-8")
+
+
+def template(name):
+    """The text of a template, with the sources of the runtime as CMake lists them."""
+    sources = SOURCES.search(read(ROOT / "cmake/TickwheelLibrary.cmake"))[1].split()
+    return read(HERE / f"{name}.in").replace("@RUNTIME_SOURCES@\n", "".join(f'#include "../../{each}"\n' for each in sources))
 
 
 def file_of(include, folder):
@@ -36,24 +44,24 @@ def reached(text, folder, files):
     return files
 
 
-def with_includes(path, included):
-    """The text of a file with all that it includes, except for files that are included already."""
+def with_includes(text, folder, included):
+    """A text with all that it includes, except for files that are included already."""
 
     def shared_first(either):
         """A choice between includes, behind what all of them need."""
-        branches = [reached(branch, path.parent, []) for branch in either.groups()]
+        branches = [reached(branch, folder, []) for branch in either.groups()]
         return "".join(f'#include "{file}"\n' for file in branches[0] if file in branches[1]) + either[0]
 
     def text_of(include):
-        file = file_of(include, path.parent)
+        file = file_of(include, folder)
         if file in included:
             return ""
         if not file.exists():
             return include[0]
         included.add(file)
-        return f"/* --- {file.relative_to(ROOT)} --- */\n\n{with_includes(file, included)}\n"
+        return f"/* --- {file.relative_to(ROOT)} --- */\n\n{with_includes(read(file), file.parent, included)}\n"
 
-    return INCLUDE.sub(text_of, EITHER.sub(shared_first, read(path).replace("#pragma once\n", "")))
+    return INCLUDE.sub(text_of, EITHER.sub(shared_first, text.replace("#pragma once\n", "")))
 
 
 def main():
@@ -65,8 +73,8 @@ def main():
     version = ".".join(re.findall(r"define TW_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)", read(ROOT / "include/tickwheel/version.h")))
     licence = "".join(f" * {line}".rstrip() + "\n" for line in read(ROOT / "LICENSE").splitlines())
     included = {CONFIG}
-    for name in ("tickwheel.h", "tickwheel.cpp"):
-        text = with_includes(HERE / f"{name}.in", included).replace("@VERSION@", version).replace("@LICENCE@\n", licence)
+    for name in ("tickwheel.h", "tickwheel.cpp", "tickwheel.hpp"):
+        text = with_includes(template(name), HERE, included).replace("@VERSION@", version).replace("@LICENCE@\n", licence)
         (folder / name).write_text(re.sub(r"\n{3,}", "\n\n", text), encoding="utf-8")
 
 

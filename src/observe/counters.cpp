@@ -73,11 +73,11 @@ TW_API int64_t tw_histogram_quantile(const tw_histogram *histogram, double share
     std::uint64_t total = 0;
     for (const std::uint64_t count : histogram->counts)
         total += count;
-    const double wanted = share * static_cast<double>(total);
+    const double rank = share * static_cast<double>(total);
     std::uint64_t seen = 0;
     for (unsigned bucket = 0; bucket < TW_BUCKETS; ++bucket) {
         seen += histogram->counts[bucket];
-        if (seen == 0 || static_cast<double>(seen) < wanted)
+        if (seen == 0 || static_cast<double>(seen) < rank)
             continue;
         const std::int64_t limit = runtime::limit_of_bucket(bucket);
         return limit < histogram->max_ns ? limit : histogram->max_ns;

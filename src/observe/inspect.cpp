@@ -250,7 +250,7 @@ void close_all(inspect_server &server) {
 }
 
 // The socket belongs to the parent, which keeps serving it.
-void begin_in_child(runtime::component &base) {
+void begin_server_in_child(runtime::component &base) {
     inspect_server &server = server_in(base);
     close_all(server);
     server.file.path[0] = 0;
@@ -266,7 +266,7 @@ void unmake(inspect_server &server) {
     std::free(&server);
 }
 
-void destroy(runtime::component &base) {
+void destroy_server(runtime::component &base) {
     end_thread(base);
     remove_component(base);
     unmake(server_in(base));
@@ -277,9 +277,9 @@ constexpr runtime::component_hooks server_hooks = {
     .lock = [](runtime::component &base) TW_ACQUIRE(server_in(base).mutex) { server_in(base).mutex.lock(); },
     .unlock = [](runtime::component &base)
                   TW_RELEASE(server_in(base).mutex) { server_in(base).mutex.unlock(); },
-    .begin_in_child = begin_in_child,
+    .begin_in_child = begin_server_in_child,
     .end = end_thread,
-    .destroy = destroy,
+    .destroy = destroy_server,
 };
 
 inspect_server *allocate(tw_runtime &rt) {
@@ -319,7 +319,7 @@ int make(tw_runtime &rt, const char *path) {
     add_component(*server, rt, server_hooks);
     const int error = open(*server, path);
     if (error != 0)
-        destroy(*server);
+        destroy_server(*server);
     return error;
 }
 
@@ -360,6 +360,6 @@ TW_API int tw_inspect_start(tw_runtime *rt, const char *path) {
         return 0;
     const int error = make(*rt, path);
     if (error == 0 && former != nullptr)
-        destroy(*former);
+        destroy_server(*former);
     return explain(error);
 }

@@ -151,7 +151,7 @@ void end_thread(lookout &watcher) {
 
 // --- the component ---------------------------------------------------------------------------
 
-void destroy(runtime::component &base) {
+void destroy_watcher(runtime::component &base) {
     lookout &watcher = lookout_in(base);
     end_thread(watcher);
     watcher.rt->lookout.store(nullptr, std::memory_order_relaxed);
@@ -166,7 +166,7 @@ constexpr runtime::component_hooks lookout_hooks = {
         [](runtime::component &base) {
             return lookout_in(base).has_thread ? 0 : start_thread(lookout_in(base));
         },
-    .destroy = destroy,
+    .destroy = destroy_watcher,
 };
 
 int make(tw_runtime &rt, std::int64_t limit, tw_slow_report *report, void *arg) {
@@ -180,7 +180,7 @@ int make(tw_runtime &rt, std::int64_t limit, tw_slow_report *report, void *arg) 
     watcher->arg = arg;
     add_component(*watcher, rt, lookout_hooks);
     if (const int error = start_thread(*watcher); error != 0) {
-        destroy(*watcher);
+        destroy_watcher(*watcher);
         return error;
     }
     rt.lookout.store(watcher, std::memory_order_relaxed);
@@ -208,6 +208,6 @@ TW_API int tw_runtime_report_slow(tw_runtime *rt, int64_t limit_ns, tw_slow_repo
     const runtime::no_thread_cancel guard;
     const base::mutex_hold hold(&rt->lifecycle_mutex);
     if (runtime::component *const former = rt->lookout.load(std::memory_order_relaxed); former != nullptr)
-        destroy(*former);
+        destroy_watcher(*former);
     return report != nullptr ? runtime::explain_system_error(make(*rt, limit_ns, report, arg)) : 0;
 }

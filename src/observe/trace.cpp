@@ -98,7 +98,7 @@ bool end_recording(runtime::fire_meter &meter) {
 
 // --- the component -----------------------------------------------------------------------
 
-void begin_in_child(runtime::component &base) {
+void begin_recording_in_child(runtime::component &base) {
     trace &recording = static_cast<trace &>(base);
     end_recording(recording.rt->meter);
     forks.fetch_add(1, std::memory_order_relaxed);
@@ -114,7 +114,7 @@ void free_memory(trace &recording) {
     std::free(&recording);
 }
 
-void destroy(runtime::component &base) {
+void destroy_recording(runtime::component &base) {
     trace &recording = static_cast<trace &>(base);
     end_recording(recording.rt->meter);
     remove_component(recording);
@@ -122,8 +122,8 @@ void destroy(runtime::component &base) {
 }
 
 constexpr runtime::component_hooks trace_hooks = {
-    .begin_in_child = begin_in_child,
-    .destroy = destroy,
+    .begin_in_child = begin_recording_in_child,
+    .destroy = destroy_recording,
 };
 
 trace *make(tw_runtime &rt, std::size_t fires) {

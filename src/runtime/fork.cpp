@@ -20,11 +20,11 @@ base::mutex process_mutex = {PTHREAD_MUTEX_INITIALIZER};
 
 namespace {
 
-tw_runtime *first TW_GUARDED_BY(process_mutex) = nullptr;  // all runtimes of the process
+tw_runtime *runtimes TW_GUARDED_BY(process_mutex) = nullptr;  // all runtimes of the process
 bool handlers_are_set TW_GUARDED_BY(process_mutex) = false;
 
 template <class Do> void for_each_runtime(Do what) TW_REQUIRES(process_mutex) {
-    for (tw_runtime *rt = first; rt != nullptr; rt = rt->next)
+    for (tw_runtime *rt = runtimes; rt != nullptr; rt = rt->next)
         what(*rt);
 }
 
@@ -99,13 +99,13 @@ int watch_for_forks(tw_runtime &rt) {
     const base::mutex_hold hold(&process_mutex);
     if (const int error = set_handlers(); error != 0)
         return error;
-    base::link_first(first, rt);
+    base::link_first(runtimes, rt);
     return 0;
 }
 
 void stop_watching_for_forks(tw_runtime &rt) {
     const base::mutex_hold hold(&process_mutex);
-    base::unlink(first, rt);
+    base::unlink(runtimes, rt);
 }
 
 }  // namespace tickwheel::runtime

@@ -22,10 +22,6 @@ int check_node(int error_of_runtime, const tw_node *node) {
     return error_of_runtime;
 }
 
-int check_usable(const tw_runtime *rt, const tw_node *node) {
-    return check_node(tickwheel::runtime::check_usable(rt), node);
-}
-
 int check_arming(const tw_runtime *rt, const tw_node *node) {
     return check_node(tickwheel::runtime::check_arming(rt), node);
 }
@@ -205,7 +201,7 @@ int disarm(tw_runtime &rt, tw_node *node, disarming *how) {
 // The same, and withdraws the fires that were passed on. The node is off its wheel by then, so no further
 // fire can follow.
 int disarm_and_withdraw(tw_runtime *rt, tw_node *node, disarming *how) {
-    if (const int error = check_usable(rt, node); error != 0)
+    if (const int error = check_node(check_usable(rt), node); error != 0)
         return error;
     const int prevented = disarm(*rt, node, how);
     return prevented >= 0 && withdraw_fires(*rt, *node) != 0 ? 1 : prevented;

@@ -16,7 +16,7 @@ TW_API int64_t tw_runtime_remaining(tw_runtime *rt, const tw_node *node) {
     const wall_hold hold(*rt);
     timeline &line = timeline_of(*rt, node);
     const tick due = tw_expiry(&line.wheel, node);
-    if (due == never)
+    if (due == TW_NEVER)
         return TW_NO_DEADLINE;
     return time_left(line.deadline_of(due), line.clock.read());
 }
@@ -29,7 +29,7 @@ TW_API int64_t tw_runtime_due(tw_runtime *rt) {
     const wall_hold hold(*rt);
     std::int64_t deadline = TW_NO_DEADLINE;
     for_each_timeline(*rt, [&](timeline &line) {
-        if (const tick due = tw_due(&line.wheel); due != never)
+        if (const tick due = tw_due(&line.wheel); due != TW_NEVER)
             deadline = line.deadline_of(due);
     });
     return deadline;

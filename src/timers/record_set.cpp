@@ -288,7 +288,7 @@ void destroy(timer_set &set) {
     release_references(first_of(set), 1);
 }
 
-void destroy(runtime::component &base) { destroy(static_cast<timer_set &>(base)); }
+void destroy_set(runtime::component &base) { destroy(static_cast<timer_set &>(base)); }
 
 // True if the fork may have interrupted one of the user's functions while it used the argument: the child
 // cannot know the argument's state, so it must not drop it.
@@ -321,7 +321,7 @@ void end_all(runtime::component &base) {
     for_each_lane(static_cast<timer_set &>(base), [](record_set &records) { end_all(records); });
 }
 
-void begin_in_child(runtime::component &base) {
+void begin_set_in_child(runtime::component &base) {
     auto &set = static_cast<timer_set &>(base);
     core::assume_locked();  // no other thread is here
     set.cancels_under_way = 0;
@@ -335,9 +335,9 @@ void begin_in_child(runtime::component &base) {
 // No hooks for a lock, because the record lock is the wheels'. No `callbacks` hook, because a set has no
 // threads: the firing thread and the workers run the callbacks.
 constexpr runtime::component_hooks set_hooks = {
-    .begin_in_child = begin_in_child,
+    .begin_in_child = begin_set_in_child,
     .end = end_all,
-    .destroy = destroy,
+    .destroy = destroy_set,
 };
 
 }  // namespace

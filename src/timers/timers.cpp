@@ -192,7 +192,7 @@ TW_API int tw_timer_get(tw_timers *timers, tw_handle handle, tw_entry *entry) {
 TW_API size_t tw_timers_count(tw_timers *timers) { return count_of(timers); }
 
 TW_API int tw_timers_each(tw_timers *timers, tw_visitor *visit, void *arg) {
-    return walk(timers, {visit, arg});
+    return tickwheel::timers::walk(timers, {visit, arg});
 }
 
 TW_API int64_t tw_timers_cancel_all(tw_timers *timers, tw_visitor *visit, void *arg) {

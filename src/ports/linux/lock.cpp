@@ -37,7 +37,7 @@
 
 #include "base/kept_errno.hpp"
 #include "base/system_clock.hpp"
-#include "port.h"
+#include <tickwheel/port.h>
 
 namespace {
 

@@ -14,7 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "port.h"
+#include <tickwheel/port.h>
 
 #if defined(__SANITIZE_THREAD__)
 #define TW_SEEN_THROUGH

@@ -3,7 +3,7 @@
 #include <cstdlib>
 
 #include "base/message.hpp"
-#include "port.h"
+#include <tickwheel/port.h>
 
 void tw_port_tell(const char *broken, const void *node, unsigned state) {
     tickwheel::base::message said;

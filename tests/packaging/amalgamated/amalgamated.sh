@@ -1,14 +1,17 @@
 #!/bin/sh
 # amalgamated.sh PYTHON SOURCE SCRATCH: the output of ./dev amalgamate compiles without a warning, with each
 # compiler that is installed and for each engine, with no flag but the standard; a program in C links with the
-# object without a C++ library, and runs; files with other settings than the object's do not link.
+# object without a C++ library, and runs; files with other settings than the object's do not link. With the
+# runtime, the object defines every function of the shared library's map.
 set -eu
 python=$1 source=$2 scratch=$3
 strict="-Wall -Wextra -Wpedantic -Wshadow -Wundef -Wconversion -Werror"
 rm -rf "$scratch"
 mkdir -p "$scratch"
 "$python" -B "$source/packaging/amalgamate/amalgamate.py" "$scratch"
-cp "$source/tests/packaging/amalgamated/program.c" "$scratch"
+here=$source/tests/packaging/amalgamated
+cp "$here/program.c" "$here/timers.c" "$here/timers.cpp" "$scratch"
+sed -n 's/^ *\(tw_[a-z_]*\);.*/\1/p' "$source/src/tickwheel.map" | sort >"$scratch/map"
 cd "$scratch"
 
 # there COMPILER FLAGS...: true if this compiler makes programs of this kind.
@@ -20,40 +23,74 @@ there() {
     return 1
 }
 
-# compiles COMPILER FLAGS...: compiles without a warning, and the object needs only two functions of a C
-# library.
+# compiles COMPILER FLAGS...: compiles without a warning.
 compiles() {
     echo "$*"
     # shellcheck disable=SC2086
     "$@" $strict -c tickwheel.cpp -o tickwheel.o
+}
+
+# wheel_compiles COMPILER FLAGS...: the same, and the object needs only two functions of a C library.
+wheel_compiles() {
+    compiles "$@"
     if nm -u tickwheel.o | grep -vE ' (memcpy|memset|_GLOBAL_OFFSET_TABLE_|__x86\.get_pc_thunk\.[a-z]+)$'; then
         echo "the object needs this"
         exit 1
     fi
 }
 
-# runs C_COMPILER C++_COMPILER STANDARD SETTINGS...: the program in C runs when the C compiler links it.
-runs() {
+# wheel_runs C_COMPILER C++_COMPILER STANDARD SETTINGS...: the program in C runs when the C compiler links it.
+wheel_runs() {
     cc=$1 cxx=$2 standard=$3
     shift 3
-    compiles "$cxx" "-std=$standard" "$@"
+    wheel_compiles "$cxx" "-std=$standard" "$@"
     # shellcheck disable=SC2086
     "$cc" -std=c99 $strict "$@" program.c tickwheel.o -o program
     ./program
 }
 
+# runtime_runs C_COMPILER C++_COMPILER FLAGS...: the programs in C and in C++ run with the runtime.
+runtime_runs() {
+    cc=$1 cxx=$2
+    shift 2
+    compiles "$cxx" -std=c++20 -fno-exceptions "$@"
+    nm --defined-only tickwheel.o | sed -n 's/.* T //p' | sort >defined
+    if comm -13 defined map | grep .; then
+        echo "the two files lack these functions"
+        exit 1
+    fi
+    # shellcheck disable=SC2086
+    "$cc" -std=c99 $strict "$@" timers.c tickwheel.o -pthread -o timers
+    ./timers
+    "$cxx" -std=c++20 -Wall -Wextra -Werror "$@" timers.cpp tickwheel.o -pthread -o timers_cpp
+    ./timers_cpp
+}
+
 for pair in "gcc g++" "clang clang++"; do
     cc=${pair% *} cxx=${pair#* }
     there "$cxx" || continue
-    runs "$cc" "$cxx" c++17
+    runtime_runs "$cc" "$cxx" -O1
+    wheel_runs "$cc" "$cxx" c++17 -DTW_RUNTIME=0
     if "$cc" -DTW_TREE=1 program.c tickwheel.o -o program 2>/dev/null; then
         echo "a program with the tree linked with an object with the wheel"
         exit 1
     fi
-    runs "$cc" "$cxx" c++17 -O2 -DTW_TREE=1
-    runs "$cc" "$cxx" c++20 -Os -DTW_TREE=1 -DTW_TICK_BITS=32 -DTW_SMALL=1 -DTW_VALIDATION=0 -DNDEBUG
+    wheel_runs "$cc" "$cxx" c++17 -O2 -DTW_TREE=1
+    wheel_runs "$cc" "$cxx" c++20 -Os -DTW_TREE=1 -DTW_TICK_BITS=32 -DTW_SMALL=1 -DTW_VALIDATION=0 -DNDEBUG
 done
-if there gcc -m32; then runs gcc g++ c++17 -m32 -O2; fi
+if there gcc -m32; then
+    wheel_runs gcc g++ c++17 -m32 -O2 -DTW_RUNTIME=0
+    runtime_runs gcc g++ -m32 -O1
+fi
+
+# The mistakes that a user makes on Linux: the compiler names the cure.
+for mistake in "-std=c++17 -fno-exceptions" "-std=c++20" "-std=c++20 -fno-exceptions -DTW_PORT_NONE"; do
+    # shellcheck disable=SC2086
+    if g++ $mistake -c tickwheel.cpp -o mistaken.o 2>said || ! grep -q "DTW_RUNTIME=0" said; then
+        echo "compiled, or without the cure: $mistake"
+        exit 1
+    fi
+done
 
 # A board, whose defaults are the tree, and a lock that masks interrupts.
 if there arm-none-eabi-g++ -mcpu=cortex-m0 -mthumb; then
@@ -68,5 +105,5 @@ printf 'extern int locked;\n#define TW_PORT_ONE_THREAD\n' >port.h
 for function in lock_init lock unlock; do
     echo "static inline void tw_port_$function(uint32_t *word) { *word = (uint32_t)locked; }" >>port.h
 done
-g++ -std=c++17 $strict '-DTW_PORT_HEADER="port.h"' -c tickwheel.cpp -o ported.o
+g++ -std=c++17 $strict -DTW_RUNTIME=0 '-DTW_PORT_HEADER="port.h"' -c tickwheel.cpp -o ported.o
 nm -u ported.o | grep -q locked

@@ -140,9 +140,9 @@ for example in library["examples"]:
     equal(example["base"], f"examples/{example['name']}", "the folder of an example")
     equal(set(example["files"]), set(os.listdir(f"{board}/{example['base']}")), "the files of an example")
 source = f"{board}/{library['build']['srcDir']}"
-run("g++", library["build"]["flags"], *strict, "-c", f"{source}/tickwheel.cpp", "-o", f"{folder}/native.o")
-run("gcc", *strict, f"-I{board}/{library['build']['includeDir']}", f"{PROGRAM}/test_package.c", f"{folder}/native.o",
-    "-o", f"{folder}/native")
+native = ["-DPLATFORMIO", *strict, f"-I{board}/{library['build']['includeDir']}"]
+run("g++", library["build"]["flags"], *native, "-c", f"{source}/tickwheel.cpp", "-o", f"{folder}/native.o")
+run("gcc", *native, f"{PROGRAM}/test_package.c", f"{folder}/native.o", "-o", f"{folder}/native")
 run(f"{folder}/native")
 
 # ESP-IDF

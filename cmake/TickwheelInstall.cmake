@@ -30,10 +30,9 @@ if(TARGET tickwheel_calendar)
     tickwheel_install_pc(tickwheel-calendar tickwheel_calendar)
 endif()
 
-# The adapters to event loops, which programs copy.
-if(TW_RUNTIME AND NOT CMAKE_CROSSCOMPILING)
-    install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples/loops DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/tickwheel/examples
-        FILES_MATCHING PATTERN "tickwheel_*.h*" PATTERN README.md PATTERN expected EXCLUDE)
+# The adapters to event loops. They are in no file set, because a build must not need the libraries of all loops.
+if(TW_RUNTIME)
+    install(DIRECTORY ${include_dir}/tickwheel/loops DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tickwheel)
 endif()
 
 # The man pages, if ./dev reference has written them.

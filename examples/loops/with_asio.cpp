@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "story.h"
-#include "tickwheel_asio.hpp"
+#include <tickwheel/loops/asio.hpp>
 
 static asio::io_context *loop;
 static std::optional<tickwheel::asio_attachment> timers;

@@ -1,5 +1,5 @@
 /* Timers in a libev loop. */
-#include "tickwheel_ev.h"
+#include <tickwheel/loops/ev.h>
 
 #include <stdlib.h>
 

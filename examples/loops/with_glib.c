@@ -1,5 +1,5 @@
 /* Timers in a GLib main loop. */
-#include "tickwheel_glib.h"
+#include <tickwheel/loops/glib.h>
 
 #include "story.h"
 

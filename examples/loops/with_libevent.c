@@ -1,5 +1,5 @@
 /* Timers in a libevent loop. */
-#include "tickwheel_libevent.h"
+#include <tickwheel/loops/libevent.h>
 
 #include <stdlib.h>
 

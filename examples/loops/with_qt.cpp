@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "story.h"
-#include "tickwheel_qt.hpp"
+#include <tickwheel/loops/qt.hpp>
 
 static std::optional<tickwheel::qt_attachment> timers;
 

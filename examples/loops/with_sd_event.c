@@ -1,5 +1,5 @@
 /* Timers in a loop of sd-event. */
-#include "tickwheel_sd_event.h"
+#include <tickwheel/loops/sd_event.h>
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* Timers in a loop on io_uring. */
-#include "tickwheel_uring.h"
+#include <tickwheel/loops/uring.h>
 
 #include <stdio.h>
 #include <string.h>

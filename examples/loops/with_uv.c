@@ -1,5 +1,5 @@
 /* Timers in a libuv loop. */
-#include "tickwheel_uv.h"
+#include <tickwheel/loops/uv.h>
 
 #include <stdlib.h>
 

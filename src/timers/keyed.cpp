@@ -272,7 +272,9 @@ TW_API int tw_keyed_visit(tw_keyed *keyed, tw_key key, tw_visitor *visit, void *
 
 TW_API size_t tw_keyed_count(tw_keyed *keyed) { return count_of(keyed); }
 
-TW_API int tw_keyed_each(tw_keyed *keyed, tw_visitor *visit, void *arg) { return tickwheel::timers::walk(keyed, {visit, arg}); }
+TW_API int tw_keyed_each(tw_keyed *keyed, tw_visitor *visit, void *arg) {
+    return tickwheel::timers::walk(keyed, {visit, arg});
+}
 
 TW_API int64_t tw_keyed_cancel_all(tw_keyed *keyed, tw_visitor *visit, void *arg) {
     return cancel_all(keyed, {visit, arg});

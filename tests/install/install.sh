@@ -86,9 +86,7 @@ check_tools() {
         quietly "$prefix/bin/tickwheel-jobs" --help
     fi
     test -f "$prefix/share/tickwheel/tickwheel-gdb.py"
-    loops=$prefix/share/doc/tickwheel/examples/loops
-    [ -z "$is_installed" ] || loops=$prefix/share/doc/tickwheel-doc/examples/loops
-    test -f "$loops/tickwheel_uv.h" && test -f "$loops/tickwheel_asio.hpp"
+    diff -r "$source/include/tickwheel/loops" "$prefix/include/tickwheel/loops"
     if [ "$kind" = shared ]; then # where gdb looks for it: the library's name and path
         real=$(readlink -f "$library/libtickwheel.so")
         [ -z "$is_installed" ] || real=/usr${real#"$(readlink -f "$prefix")"} # where the package will install it

@@ -86,6 +86,7 @@ drivers/sleep.cpp #include "runtime/state.hpp"
 include/tickwheel/tickwheel.hpp #include "../../src/runtime/state.hpp"
 include/tickwheel/tw.h #include <stdio.h>
 include/tickwheel/tw.h #include "tw_private.h"
+include/tickwheel/loops/uv.h #include <tickwheel/tw.h>
 include/tickwheel/tw.h #include <FreeRTOS.h>
 include/tickwheel/tw.h #include <zephyr/kernel.h>
 boards/include/tickwheel/freertos/timers.h #include <task.h>

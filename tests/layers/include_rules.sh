@@ -20,7 +20,7 @@
 #                 adapters to kernels: public headers of their kernel, and <stdbool.h>
 #   include, calendar/include, durable/include, boards/include
 #                 public headers, <stdint.h> and <stddef.h>; C++ ones, standard headers too; those of a kernel,
-#                 the kernel's
+#                 the kernel's; in loops/, runtime.h and the headers of the loop
 #
 # A file names those of its own room by "name" and those of another room by "room/name".
 set -u
@@ -94,10 +94,11 @@ breaks=$(
     done
     room boards/freertos timers.c '' "$kernel_headers|stdbool\.h"
     room boards/zephyr timers.c '' "$kernel_headers|stdbool\.h"
+    includes_in include/tickwheel/loops '*' | grep -E ':("|<tickwheel/)' | grep -v ':<tickwheel/runtime\.h>$'
     for folder in include calendar/include durable/include boards/include; do
-        includes_in $folder '*.h' | grep -vE ":(<(tickwheel/([a-z]+/)?[a-z_]+\.h|stdint\.h|stddef\.h)>|TW_PORT_HEADER)$" |
+        includes_in $folder '*.h' | grep -v /loops/ | grep -vE ":(<(tickwheel/([a-z]+/)?[a-z_]+\.h|stdint\.h|stddef\.h)>|TW_PORT_HEADER)$" |
             grep -vE '/freertos/kernel\.h:[0-9]+:<(freertos/)?(FreeRTOS|task)\.h>$|/zephyr/timers\.h:[0-9]+:<zephyr/kernel\.h>$'
-        includes_in $folder '*.hpp' | grep -vE ':<(tickwheel/([a-z_]+/)?[a-z_]+\.h(pp)?|[a-z_]+)>$'
+        includes_in $folder '*.hpp' | grep -v /loops/ | grep -vE ':<(tickwheel/([a-z_]+/)?[a-z_]+\.h(pp)?|[a-z_]+)>$'
     done
     true
 ) || exit 1

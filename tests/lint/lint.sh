@@ -166,7 +166,8 @@ too_old() {
     [[ $said != *$'\n'* && $said = *'error: '*'need C++20'* ]] || { echo "lint: $1 in $3 says: $said" && return 1; }
 }
 
-# Each C header compiles on its own, with both compilers, in each language that it promises; C++ headers in C++20.
+# Each C header compiles on its own, with both compilers, in each language that it promises; C++ headers in C++20. The
+# adapters in loops/ need other libraries; examples/loops compiles them in C99 and in C++20.
 headers() {
     local header standard
     printf '%s\n' -Wall -Wextra -Wpedantic -Werror -fsyntax-only -Iinclude -Icalendar/include -Idurable/include -Iboards/include "-I$config" "${kernels[@]}" \
@@ -181,7 +182,7 @@ headers() {
         for standard in c99 c11 c17 c++11 c++14 c++20; do
             printf '%s\n' "alone $header gcc $standard" "alone $header clang $standard"
         done
-    done < <(sources h hpp in include calendar/include durable/include boards/include) | xargs -P "$(nproc)" -L 1 bash -c '"$@"' lint >&2
+    done < <(sources h hpp in include calendar/include durable/include boards/include | grep -zv /loops/) | xargs -P "$(nproc)" -L 1 bash -c '"$@"' lint >&2
 }
 
 # The bench compiles, except for the parts that need the libraries of others. Only the nightly run builds all of it.
@@ -192,15 +193,15 @@ bench() {
             -DBENCH_SCAN=1 -DBENCH_LANES=1 '-DBENCH_DRIVER="epoll"' >&2
 }
 
-# Each header is in a header set, so that CMake installs it; except port.h, and the header for Zephyr, whose
-# build takes it from this tree.
+# Each header is in a header set, so that CMake installs it; except port.h, the header for Zephyr, whose build takes it
+# from this tree, and the folder of loops, which is installed as a whole.
 header_sets() {
     local header sets failed=0
     while IFS= read -r -d '' header; do
         sets=cmake/TickwheelHeaders.cmake
         [[ $header != boards/* ]] || sets=boards/boards.cmake
         header=${header#*include/tickwheel/}
-        [[ $header = port.h || $header = zephyr/* ]] || grep -qE "(^|[ /])$header([ )]|\$)" $sets || {
+        [[ $header = port.h || $header = zephyr/* || $header = loops/* ]] || grep -qE "(^|[ /])$header([ )]|\$)" $sets || {
             echo "lint: $header is missing in $sets" >&2
             failed=1
         }

@@ -1,4 +1,4 @@
-/* tickwheel_ev.h - the timers of a runtime in a libev loop. Copy it into your project.
+/* tickwheel/loops/ev.h - the timers of a runtime in a libev loop.
  *
  *     static struct tw_ev timers;
  *     int error = tw_ev_attach(&timers, loop, rt, on_failed, NULL);
@@ -12,8 +12,8 @@
  * Threads    Attach and detach on the loop's thread. Timers may be armed on any thread.
  * The loop   An attached runtime keeps ev_run going, also with no timer pending; ev_unref(loop) changes
  *            that. A callback may call ev_run; no timer of the runtime fires in there. */
-#ifndef TICKWHEEL_EV_H
-#define TICKWHEEL_EV_H
+#ifndef TICKWHEEL_LOOPS_EV_H
+#define TICKWHEEL_LOOPS_EV_H
 
 #include <errno.h>
 #include <ev.h>

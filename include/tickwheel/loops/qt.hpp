@@ -1,5 +1,4 @@
-// tickwheel_qt.hpp - the timers of a runtime in an event loop of Qt 5 or 6. Copy it into your project; moc is
-// not needed.
+// tickwheel/loops/qt.hpp - the timers of a runtime in an event loop of Qt 5 or 6. Moc is not needed.
 //
 //     tickwheel::qt_attachment timers(rt, on_failed);
 //     QCoreApplication::exec();              // the callbacks of the runtime's timers run here
@@ -14,8 +13,8 @@
 //            or QThread); detach there. Timers may be armed on any thread.
 // The loop   A callback may run a QEventLoop or a dialog; no timer of the runtime fires in there.
 // Exceptions must not leave callbacks, because none may pass through Qt.
-#ifndef TICKWHEEL_QT_HPP
-#define TICKWHEEL_QT_HPP
+#ifndef TICKWHEEL_LOOPS_QT_HPP
+#define TICKWHEEL_LOOPS_QT_HPP
 
 #include <tickwheel/runtime.h>
 

@@ -1,4 +1,4 @@
-/* tickwheel_uv.h - the timers of a runtime in a libuv loop. Copy it into your project.
+/* tickwheel/loops/uv.h - the timers of a runtime in a libuv loop.
  *
  *     static struct tw_uv timers;
  *     int error = tw_uv_attach(&timers, loop, rt, on_failed, NULL);
@@ -13,8 +13,8 @@
  * Threads    Attach and detach on the loop's thread. Timers may be armed on any thread.
  * The loop   An attached runtime keeps uv_run going, also with no timer pending;
  *            uv_unref((uv_handle_t *)&timers.poll) changes that. */
-#ifndef TICKWHEEL_UV_H
-#define TICKWHEEL_UV_H
+#ifndef TICKWHEEL_LOOPS_UV_H
+#define TICKWHEEL_LOOPS_UV_H
 
 #include <errno.h>
 #include <tickwheel/runtime.h>

@@ -1,4 +1,4 @@
-/* tickwheel_uring.h - the timers of a runtime in a loop on io_uring (liburing). Copy it into your project.
+/* tickwheel/loops/uring.h - the timers of a runtime in a loop on io_uring (liburing).
  *
  *     static struct tw_uring timers;
  *     int error = tw_uring_attach(&timers, &ring, rt, on_failed, NULL);
@@ -17,8 +17,8 @@
  * Threads    Attach, complete and detach on the loop's thread. Timers may be armed on any thread.
  * Entries    One poll at a time, armed again after each dispatch. This file prepares entries, and your loop
  *            submits them; if the submission queue is full, it is submitted at once. */
-#ifndef TICKWHEEL_URING_H
-#define TICKWHEEL_URING_H
+#ifndef TICKWHEEL_LOOPS_URING_H
+#define TICKWHEEL_LOOPS_URING_H
 
 #include <errno.h>
 #include <liburing.h>

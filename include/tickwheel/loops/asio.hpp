@@ -1,4 +1,4 @@
-// tickwheel_asio.hpp - the timers of a runtime in a loop of Asio. Copy it into your project.
+// tickwheel/loops/asio.hpp - the timers of a runtime in a loop of Asio.
 //
 //     tickwheel::asio_attachment timers(loop.get_executor(), rt, on_failed);
 //     loop.run();                            // the callbacks of the runtime's timers run here
@@ -16,8 +16,8 @@
 // The loop   An attached runtime keeps run() going, also with no timer pending. A callback may run the loop;
 //            no timer of the runtime fires in there.
 // Exceptions may leave callbacks of the C interface: they come out of run(), which may be called again.
-#ifndef TICKWHEEL_ASIO_HPP
-#define TICKWHEEL_ASIO_HPP
+#ifndef TICKWHEEL_LOOPS_ASIO_HPP
+#define TICKWHEEL_LOOPS_ASIO_HPP
 
 #include <tickwheel/runtime.h>
 

@@ -1,4 +1,4 @@
-/* tickwheel_glib.h - the timers of a runtime in a GLib main loop. Copy it into your project.
+/* tickwheel/loops/glib.h - the timers of a runtime in a GLib main loop.
  *
  *     static GSource *timers;
  *     int error = tw_glib_attach(&timers, NULL, rt, on_failed, NULL);   // NULL: the default context
@@ -13,8 +13,8 @@
  * Threads    Attach and detach on the thread that runs the context. Timers may be armed on any thread.
  * The loop   A callback may run a main loop of its own; no timer of the runtime fires in there,
  *            because a source is not dispatched inside itself. */
-#ifndef TICKWHEEL_GLIB_H
-#define TICKWHEEL_GLIB_H
+#ifndef TICKWHEEL_LOOPS_GLIB_H
+#define TICKWHEEL_LOOPS_GLIB_H
 
 #include <errno.h>
 #include <glib-unix.h>

@@ -1,4 +1,4 @@
-/* tickwheel_libevent.h - the timers of a runtime in a libevent loop. Copy it into your project.
+/* tickwheel/loops/libevent.h - the timers of a runtime in a libevent loop.
  *
  *     static struct tw_libevent timers;
  *     int error = tw_libevent_attach(&timers, base, rt, on_failed, NULL);
@@ -12,8 +12,8 @@
  * Threads    Attach and detach on the loop's thread. Timers may be armed on any thread, also if
  *            libevent was not told to use threads.
  * The loop   An attached runtime keeps event_base_dispatch going, also with no timer pending. */
-#ifndef TICKWHEEL_LIBEVENT_H
-#define TICKWHEEL_LIBEVENT_H
+#ifndef TICKWHEEL_LOOPS_LIBEVENT_H
+#define TICKWHEEL_LOOPS_LIBEVENT_H
 
 #include <errno.h>
 #include <event2/event.h>

@@ -1,5 +1,4 @@
-/* tickwheel_sd_event.h - the timers of a runtime in a loop of sd-event (libsystemd). Copy it into your
- * project.
+/* tickwheel/loops/sd_event.h - the timers of a runtime in a loop of sd-event (libsystemd).
  *
  *     static struct tw_sd_event timers;
  *     int error = tw_sd_event_attach(&timers, event, rt, on_failed, NULL);
@@ -13,8 +12,8 @@
  * Threads    Attach and detach on the loop's thread. Timers may be armed on any thread.
  * The loop   sd_event_loop goes on until sd_event_exit, whether something is attached or not.
  *            `timers.source` is an ordinary source: give it a priority or a description. */
-#ifndef TICKWHEEL_SD_EVENT_H
-#define TICKWHEEL_SD_EVENT_H
+#ifndef TICKWHEEL_LOOPS_SD_EVENT_H
+#define TICKWHEEL_LOOPS_SD_EVENT_H
 
 #include <errno.h>
 #include <stdbool.h>

@@ -11,14 +11,36 @@ enum {
     CENTRE_ROW = 11,
     CENTRE_COLUMN = 21,
     PANEL = 44, /* first column of the panel */
-    LOG_LINES = 5,
-    SPARK_FRAMES = 8,
-    MOVE_FRAMES = 10,
+    LOG_LINES = 4,
+    SPARK_FRAMES = 5,
+    MOVE_FRAMES = 6,
     MOVES = 64 /* shown at one time */
 };
 
 static const double tau = 6.283185307179586;
 static const double radius[LEVELS] = {10, 7, 4}; /* rows, by level */
+
+/* Explanations, each from a tick on. */
+static const struct {
+    uint64_t from;
+    const char *lines[2];
+} captions[] = {
+    {STORY_BEGIN,
+     {"Arming a timer is one step: into the slot of its due tick. Due soon: the rim,",
+      "level 0. Later: level 1, the middle ring. Much later: level 2, the inner ring."}},
+    {1226,
+     {"Each tick the hand moves one slot, and the timers in the slot it reaches fire.",
+      "Every 16 ticks a slot of level 1 opens: its timers move down to level 0."}},
+    {1260,
+     {"Cancelling is one step, too. A postponed timer stays in its slot, and takes its",
+      "new place only when that slot opens."}},
+    {1278,
+     {"Every 256 ticks a slot of level 2 opens: its timers move down to levels 1 and 0.",
+      "(The library has 256 slots a level, and moves timers down early, in idle time.)"}},
+    {1306,
+     {"A timer moves down at most twice, and fires at exactly its tick. Between these",
+      "steps nothing touches the timer: waiting timers cost no time, however many."}},
+};
 
 static char log_lines[LOG_LINES][COLUMNS];
 static int sparks[SLOTS];     /* frames left, by slot of level 0 */
@@ -143,14 +165,13 @@ static void draw_timer(int row, unsigned who) {
 
     screen_text(row, PANEL + 2, style, "%-10s %-9s", timer->name, timer->kind);
     if (timer->state == ARMED) {
-        uint64_t left = tw_expiry(&wheel, &timer->node) - tw_now(&wheel);
-        screen_text(row, PANEL + 22, style, "%6" PRIu64 "%6" PRIu64, story_due(timer), left);
+        screen_text(row, PANEL + 22, style, "%5" PRIu64 "%8u", story_due(timer), timer->place.level);
         screen_glyph(row, PANEL, GLYPH_ARMED, style);
     } else if (timer->state == DONE) {
-        screen_text(row, PANEL + 22, style, "%6" PRIu64 "  done", timer->fired);
+        screen_text(row, PANEL + 22, style, "%5" PRIu64 "   fired", timer->fired);
         screen_glyph(row, PANEL, GLYPH_DONE, style);
     } else if (timer->state == CANCELLED) {
-        screen_text(row, PANEL + 30, style, " off");
+        screen_text(row, PANEL + 32, style, "off");
         screen_glyph(row, PANEL, GLYPH_OFF, style);
     }
     if (just_fired[who] > 0) {
@@ -165,27 +186,43 @@ static void draw_panel(void) {
         connected += timers[i].state == ARMED;
         closed += timers[i].state == DONE;
     }
-    screen_text(2, PANEL + 2, FAINT, "%-10s %-9s%6s%6s", "timer", "kind", "due", "in");
+    screen_text(2, PANEL + 2, FAINT, "%-10s %-9s%5s%8s", "timer", "kind", "due", "level");
     for (unsigned i = 0; i < NAMED; ++i)
         draw_timer(3 + (int)i, i);
     screen_text(3 + NAMED, PANEL + 2, PLAIN, "conn-01 to %d: %2u armed, %2u fired", CONNECTIONS, connected,
                 closed);
     for (int i = 0; i < LOG_LINES; ++i)
-        screen_text(4 + NAMED + 1 + i, PANEL, i == LOG_LINES - 1 ? BOLD : FAINT, "%.36s", log_lines[i]);
+        screen_text(13 + i, PANEL, i == LOG_LINES - 1 ? BOLD : FAINT, "%.36s", log_lines[i]);
+}
+
+static void draw_legend(void) {
+    static const char *const rings[LEVELS] = {"rim", "middle", "inner"};
+    for (unsigned level = 0; level < LEVELS; ++level)
+        screen_text(18 + (int)level, PANEL, FAINT, "level %u, %-6s  a slot is %3u tick%s", level,
+                    rings[level], 1u << (level * SLOT_BITS), level == 0 ? "" : "s");
+    screen_text(21, PANEL, HAND, "[ ]");
+    screen_text(21, PANEL + 4, FAINT, "now");
+    screen_text(21, PANEL + 17, ONE, " 1 ");
+    screen_text(21, PANEL + 21, FEW, " 2 ");
+    screen_text(21, PANEL + 25, MANY, " 4 ");
+    screen_text(21, PANEL + 29, FAINT, "timers");
+}
+
+static void draw_caption(uint64_t now) {
+    unsigned i = 0;
+    while (i + 1 < sizeof captions / sizeof *captions && captions[i + 1].from <= now)
+        ++i;
+    for (int line = 0; line < 2; ++line)
+        screen_text(22 + line, 0, BOLD, "%s", captions[i].lines[line]);
 }
 
 void picture_draw(void) {
     screen_clear();
-    screen_text(0, 1, TITLE, "Tickwheel");
-    screen_text(0, 13, FAINT, "a wheel of %d levels with %u slots each, under virtual time", LEVELS, SLOTS);
+    screen_text(0, 0, TITLE, "Tickwheel");
+    screen_text(0, 11, FAINT, "a wheel of %u rings with %u slots each, under virtual time", LEVELS, SLOTS);
     draw_wheel(tw_now(&wheel));
     draw_panel();
-    screen_text(22, 1, FAINT, "A slot of the rim is 1 tick, then %u, then %u.", SLOTS, SLOTS * SLOTS);
-    screen_text(22, PANEL + 5, HAND, "[ ]");
-    screen_text(22, PANEL + 9, FAINT, "now");
-    screen_text(22, PANEL + 14, ONE, " 1 ");
-    screen_text(22, PANEL + 18, FEW, " 2 ");
-    screen_text(22, PANEL + 22, MANY, " 4 ");
-    screen_text(22, PANEL + 26, FAINT, "timers");
+    draw_legend();
+    draw_caption(tw_now(&wheel));
     screen_show();
 }

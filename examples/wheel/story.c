@@ -6,17 +6,15 @@
 struct tw wheel;
 struct timer timers[TIMERS];
 
-enum { HANDSHAKE, HEARTBEAT, METRICS, FLUSH_LOG, FLUSH_DB, SESSION, RETRY, LEASE, BACKUP, REPORT, ARCHIVE };
+enum { HANDSHAKE, HEARTBEAT, SESSION, FLUSH_LOG, FLUSH_DB, RETRY, BACKUP, ARCHIVE };
 
 static const struct {
     const char *name, *kind;
 } cast[NAMED] = {
     [HANDSHAKE] = {"handshake", "one-shot"}, [HEARTBEAT] = {"heartbeat", "periodic"},
-    [METRICS] = {"metrics", "periodic"},     [FLUSH_LOG] = {"flush-log", "slack"},
-    [FLUSH_DB] = {"flush-db", "slack"},      [SESSION] = {"session", "postponed"},
-    [RETRY] = {"retry", "cancelled"},        [LEASE] = {"lease", "one-shot"},
-    [BACKUP] = {"backup", "one-shot"},       [REPORT] = {"report", "slack"},
-    [ARCHIVE] = {"archive", "one-shot"},
+    [SESSION] = {"session", "postponed"},    [FLUSH_LOG] = {"flush-log", "slack"},
+    [FLUSH_DB] = {"flush-db", "slack"},      [RETRY] = {"retry", "cancelled"},
+    [BACKUP] = {"backup", "one-shot"},       [ARCHIVE] = {"archive", "one-shot"},
 };
 
 /* `a` and `b` are tick and 0, first tick and period, or tick and slack. */
@@ -26,27 +24,22 @@ static const struct {
     unsigned who;
     uint64_t a, b;
 } script[] = {
-    {1202, ARM, HANDSHAKE, 1230, 0},
-    {1204, ARM_EVERY, HEARTBEAT, 1240, 40},
-    {1206, ARM_EVERY, METRICS, 1250, 100},
-    {1208, ARM, SESSION, 1270, 0},
-    {1210, ARM, BACKUP, 1536, 0},
-    {1212, ARM, ARCHIVE, 10000, 0},
-    {1214, ARM, LEASE, 1500, 0},
-    {1216, ARM, RETRY, 1400, 0},
-    {1218, ARM_WITHIN, FLUSH_LOG, 1290, 40},
-    {1220, ARM_WITHIN, FLUSH_DB, 1300, 40},
-    {1222, ARM_WITHIN, REPORT, 1560, 60},
-    {1225, POSTPONE, SESSION, 1310, 0},
-    {1262, POSTPONE, SESSION, 1350, 0},
-    {1305, POSTPONE, SESSION, 1390, 0},
-    {1335, CANCEL, RETRY, 0, 0},
-    {1345, POSTPONE, SESSION, 1430, 0},
+    {1202, ARM, HANDSHAKE, 1214, 0},
+    {1204, ARM_EVERY, HEARTBEAT, 1220, 40},
+    {1206, ARM, SESSION, 1250, 0},
+    {1208, ARM_WITHIN, FLUSH_LOG, 1290, 40},
+    {1210, ARM_WITHIN, FLUSH_DB, 1300, 40},
+    {1212, ARM, RETRY, 1330, 0},
+    {1214, ARM, BACKUP, 1334, 0},
+    {1216, ARM, ARCHIVE, 4000, 0},
+    {1236, POSTPONE, SESSION, 1276, 0},
+    {1268, POSTPONE, SESSION, 1302, 0},
+    {1272, CANCEL, RETRY, 0, 0},
+    {1298, POSTPONE, SESSION, 1326, 0},
 };
 
 static listener *tell;
-static unsigned next_line;       /* of the script */
-static unsigned heartbeats = 10; /* its number of fires */
+static unsigned next_line; /* of the script */
 
 static void happened(enum what what, const struct timer *timer) {
     tell(&(struct event){.what = what, .tick = tw_now(&wheel), .timer = timer, .from = timer->place});
@@ -95,7 +88,7 @@ static void act(unsigned line) {
         armed(timer, a, 0, 0);
         break;
     case ARM_EVERY:
-        tw_arm_every(&wheel, &timer->node, a, b, TW_BURST, script[line].who == HEARTBEAT ? heartbeats : 0);
+        tw_arm_every(&wheel, &timer->node, a, b, TW_BURST, 0);
         armed(timer, a, 0, b);
         break;
     case ARM_WITHIN:
@@ -139,14 +132,12 @@ static void follow_cascades(uint64_t now) {
     }
 }
 
-/* Opens connections in two waves, some each tick and each due at a scattered tick. They are the same in
- * every run. */
+/* Opens two connections each tick, each due at a scattered tick. They are the same in every run. */
 static void connect(uint64_t now) {
     static uint32_t random = 1;
     static unsigned next = NAMED;
-    unsigned wave_end = now < STORY_BEGIN + 180 ? NAMED + CONNECTIONS * 2 / 3 : TIMERS;
 
-    for (unsigned i = 0; i < 2 && next < wave_end; ++i) {
+    for (unsigned i = 0; i < 2 && next < TIMERS; ++i) {
         random = random * 1664525 + 1013904223;
         uint64_t due = now + 24 + (random >> 8) % (STORY_END - 24 - now);
         tw_arm_at(&wheel, &timers[next].node, due);

@@ -11,9 +11,9 @@
 
 enum {
     STORY_BEGIN = 1200, /* ticks */
-    STORY_END = 1640,
-    NAMED = 11, /* timers with a name and their own line */
-    CONNECTIONS = 60,
+    STORY_END = 1340,
+    NAMED = 8, /* timers with a name and their own line */
+    CONNECTIONS = 36,
     TIMERS = NAMED + CONNECTIONS
 };
 

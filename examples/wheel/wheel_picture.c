@@ -6,18 +6,20 @@
  * so that every slot fits on the screen, and without look-ahead, so that the rule gives the exact slot of a
  * timer.
  *
- * If stdout is not a terminal, the program prints the events line by line. */
+ * If stdout is not a terminal, the program prints the events line by line; with --frames, the frames of the
+ * moving picture, without a pause between them. */
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #include "picture.h"
 #include "screen.h"
 #include "story.h"
 
-enum { FRAME_NANOSECONDS = 31 * 1000 * 1000 };
+enum { FRAME_NANOSECONDS = 80 * 1000 * 1000 };
 
 static volatile sig_atomic_t interrupted;
 
@@ -40,7 +42,7 @@ static void wait_for_frame(struct timespec *frame) {
     clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, frame, NULL);
 }
 
-static void run_on_screen(void) {
+static void run_on_screen(bool waits) {
     struct timespec frame;
     watch_signals();
     screen_open();
@@ -50,7 +52,8 @@ static void run_on_screen(void) {
     while (more && !interrupted) {
         more = story_tick();
         picture_draw();
-        wait_for_frame(&frame);
+        if (waits)
+            wait_for_frame(&frame);
     }
     screen_close();
 }
@@ -112,9 +115,14 @@ static unsigned print_table(void) {
     return wrong;
 }
 
-int main(void) {
-    if (screen_usable())
-        run_on_screen();
+int main(int count, char **arguments) {
+    bool frames_only = count == 2 && strcmp(arguments[1], "--frames") == 0;
+    if (count > 1 && !frames_only) {
+        fprintf(stderr, "usage: %s [--frames]\n", arguments[0]);
+        return 2;
+    }
+    if (frames_only || screen_usable())
+        run_on_screen(!frames_only);
     else
         run_plainly();
     if (interrupted)

@@ -276,6 +276,8 @@ def jobs_that_are_not_due_cost_nothing(bench):
         select 'k', 'later ' || i, '', due, due, 0, 0
         from generate_series(1, {bench.options.jobs}) i,
             lateral (select now() + '30 days' + i * interval '1 ms') as it (due)""")
+    size = int(server.psql("select pg_total_relation_size('many.job')")) // bench.options.jobs
+    expect(size < 250, f"a job takes {size} bytes")
     begin = (server.folder / "log").stat().st_size
     handler, putter = bench.handler("schema=many", "lease_ms=1000"), bench.opened("schema=many")
     before = None
@@ -292,7 +294,7 @@ def jobs_that_are_not_due_cost_nothing(bench):
     expect(all("using job_pending on job" in plan for _, plan in claims), "a claim does not use the index")
     for _, plan in plans:
         expect("Seq Scan on job" not in plan, f"all jobs are read by\n{plan}")
-    print(f"  {len(claims)} claims: {median(ms for ms, _ in claims):.2f} ms, memory +{grown // 1024} KiB")
+    print(f"  {len(claims)} claims: {median(ms for ms, _ in claims):.2f} ms, memory +{grown // 1024} KiB, {size} bytes a job")
     expect(median(ms for ms, _ in claims) < 10, "claims take longer than 10 ms")
     expect(grown < 16 << 20, f"the process has grown by {grown} bytes")
     handler.end()

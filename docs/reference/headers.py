@@ -359,6 +359,7 @@ def read_headers(*roots):
     for header in headers:  # without the types that it only announces
         header.items = [item for item in header.items if item.kind != "type" or item.comment.blocks or item.members
                         or item.name not in explained]
+        header.items = [item for item in header.items if not item.comment.text().startswith("Internal")]
     return [header for header in headers if header.items or header.comment.definitions()]
 
 

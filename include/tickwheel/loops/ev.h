@@ -7,6 +7,7 @@
  *     tw_ev_detach(&timers);                 // anywhere on the loop's thread, callbacks included
  *     tw_runtime_free(rt);
  *
+ * Arguments  `timers` is the struct that attach was given.
  * Owners     Loop and runtime are yours; the runtime has the driver "timerfd" and is not started. Detach
  *            before you free either. The struct may be freed as soon as it is detached.
  * Threads    Attach and detach on the loop's thread. Timers may be armed on any thread.
@@ -29,9 +30,9 @@ struct tw_ev {
     bool *detached; /* during a dispatch: a flag that detach sets */
 };
 
-/* The descriptor stays readable during the dispatch, so this stops watching it: an ev_run inside a callback
- * would not sleep. Stopping costs no system call, because libev passes only changes on to the kernel, and
- * only before it sleeps. */
+/* Internal: libev calls this. The descriptor stays readable during the dispatch, so this stops watching it:
+ * an ev_run inside a callback would not sleep. Stopping costs no system call, because libev passes only
+ * changes on to the kernel, and only before it sleeps. */
 static inline void tw_ev_ready(struct ev_loop *loop, ev_io *ready, int events) {
     struct tw_ev *timers = (struct tw_ev *)ready->data;
     bool detached = false;
@@ -70,7 +71,7 @@ static inline int tw_ev_attach(struct tw_ev *timers, struct ev_loop *loop, struc
     return 0;
 }
 
-/* Does nothing if the runtime is not attached. */
+/* Stops watching. Does nothing if the runtime is not attached. */
 static inline void tw_ev_detach(struct tw_ev *timers) {
     if (timers->loop == NULL)
         return;

@@ -27,6 +27,7 @@ struct tw_glib_source {
     void *arg;
 };
 
+/* Internal: GLib calls this. */
 static inline gboolean tw_glib_dispatch(GSource *base, GSourceFunc callback, gpointer data) {
     struct tw_glib_source *source = (struct tw_glib_source *)base;
     const int error = tw_runtime_dispatch(source->rt);

@@ -7,6 +7,7 @@
  *     tw_libevent_detach(&timers);           // anywhere on the loop's thread, callbacks included
  *     tw_runtime_free(rt);
  *
+ * Arguments  `timers` is the struct that attach was given.
  * Owners     Base and runtime are yours; the runtime has the driver "timerfd" and is not started. Detach
  *            before you free either. The struct may be freed as soon as it is detached.
  * Threads    Attach and detach on the loop's thread. Timers may be armed on any thread, also if
@@ -28,6 +29,7 @@ struct tw_libevent {
     bool *detached; /* during a dispatch: a flag that detach sets */
 };
 
+/* Internal: libevent calls this. */
 static inline void tw_libevent_ready(evutil_socket_t fd, short events, void *arg) {
     struct tw_libevent *timers = (struct tw_libevent *)arg;
     bool detached = false;
@@ -69,7 +71,7 @@ static inline int tw_libevent_attach(struct tw_libevent *timers, struct event_ba
     return -EIO;
 }
 
-/* Does nothing if the runtime is not attached. */
+/* Stops watching. Does nothing if the runtime is not attached. */
 static inline void tw_libevent_detach(struct tw_libevent *timers) {
     if (timers->ready == NULL)
         return;

@@ -7,6 +7,7 @@
  *     tw_sd_event_detach(&timers);           // anywhere on the loop's thread, callbacks included
  *     tw_runtime_free(rt);
  *
+ * Arguments  `timers` is the struct that attach was given.
  * Owners     Loop and runtime are yours; the runtime has the driver "timerfd" and is not started. Detach
  *            before you free either. The struct may be freed as soon as it is detached.
  * Threads    Attach and detach on the loop's thread. Timers may be armed on any thread.
@@ -29,6 +30,7 @@ struct tw_sd_event {
     bool *detached; /* during a dispatch: a flag that detach sets */
 };
 
+/* Internal: sd-event calls this. */
 static inline int tw_sd_event_ready(sd_event_source *source, int fd, uint32_t events, void *arg) {
     struct tw_sd_event *timers = (struct tw_sd_event *)arg;
     bool detached = false;
@@ -65,7 +67,7 @@ static inline int tw_sd_event_attach(struct tw_sd_event *timers, sd_event *event
     return error < 0 ? error : 0;
 }
 
-/* Does nothing if the runtime is not attached. */
+/* Stops watching. Does nothing if the runtime is not attached. */
 static inline void tw_sd_event_detach(struct tw_sd_event *timers) {
     if (timers->source == NULL)
         return;

@@ -11,6 +11,7 @@
  *     tw_uring_detach(&timers);              // anywhere on the loop's thread, callbacks included
  *     tw_runtime_free(rt);
  *
+ * Arguments  `timers` is the struct that attach was given.
  * Owners     Ring and runtime are yours; the runtime has the driver "timerfd" and is not started. Detach
  *            before you free it. The struct must stay where it is while tw_uring_outstanding: the ring
  *            has its address. It is also the data of all entries that this file submits.
@@ -36,7 +37,7 @@ struct tw_uring {
     bool *detached; /* during a dispatch: a flag that detach sets */
 };
 
-/* An entry with this struct as its data; null if there is no room. */
+/* Internal: an entry with this struct as its data; null if there is no room. */
 static inline struct io_uring_sqe *tw_uring_entry(const struct tw_uring *timers) {
     struct io_uring_sqe *entry = io_uring_get_sqe(timers->ring);
     if (entry == NULL && io_uring_submit(timers->ring) >= 0)
@@ -44,6 +45,7 @@ static inline struct io_uring_sqe *tw_uring_entry(const struct tw_uring *timers)
     return entry;
 }
 
+/* Internal. */
 static inline int tw_uring_poll(struct tw_uring *timers) {
     struct io_uring_sqe *entry = tw_uring_entry(timers);
     if (entry == NULL)
@@ -54,7 +56,7 @@ static inline int tw_uring_poll(struct tw_uring *timers) {
     return 0;
 }
 
-/* True while completions for this struct are still to come. */
+/* Returns true while completions for this struct are still to come. */
 static inline bool tw_uring_outstanding(const struct tw_uring *timers) { return timers->outstanding != 0; }
 
 /* Makes the ring poll for the runtime. If polling or a dispatch fails, this file calls failed(error, arg) and
@@ -80,6 +82,7 @@ static inline int tw_uring_attach(struct tw_uring *timers, struct io_uring *ring
     return error;
 }
 
+/* Internal. */
 static inline void tw_uring_ready(struct tw_uring *timers, int result) {
     bool detached = false;
     int error;

@@ -28,6 +28,7 @@ struct tw_uv {
     void *arg;
 };
 
+/* Internal: libuv calls this. */
 static inline void tw_uv_ready(uv_poll_t *poll, int status, int events) {
     struct tw_uv *timers = (struct tw_uv *)poll->data;
     const int error = status < 0 ? status : tw_runtime_dispatch(timers->rt);
@@ -38,6 +39,7 @@ static inline void tw_uv_ready(uv_poll_t *poll, int status, int events) {
     timers->failed(error, timers->arg);
 }
 
+/* Internal: libuv calls this. */
 static inline void tw_uv_closed(uv_handle_t *poll) {
     struct tw_uv *timers = (struct tw_uv *)poll->data;
     if (timers->closed != NULL)

@@ -34,7 +34,7 @@ if(TW_RUNTIME)
         workers.h)
     tickwheel_headers(tickwheel_cpp INTERFACE
         callback.hpp chrono.hpp cplusplus.hpp pinned_timer.hpp runtime.hpp sleep.hpp tickwheel.hpp timer.hpp
-        ttl_map.hpp ttl_map/containers.hpp ttl_map/delay_clock.hpp ttl_map/loads.hpp ttl_map/options.hpp
+        senders.hpp ttl_map.hpp ttl_map/containers.hpp ttl_map/delay_clock.hpp ttl_map/loads.hpp ttl_map/options.hpp
         ttl_map/shard.hpp with_timeout.hpp workers.hpp)
 endif()
 if(TARGET tickwheel_calendar)

@@ -3,6 +3,7 @@
 #if defined(TICKWHEEL_CPLUSPLUS_20) && !defined(TICKWHEEL_CALLBACK_HPP)
 #define TICKWHEEL_CALLBACK_HPP
 
+#include <atomic>
 #include <cassert>
 #include <chrono>
 #include <concepts>
@@ -62,6 +63,7 @@ struct home {
     tw_timers *timers = nullptr;
     tw_workers *pool = nullptr;
     exception_handler on_exception;
+    std::atomic<void (*)(tw_runtime *)> stop_operations{nullptr};  // completes the operations of senders.hpp
     std::shared_ptr<const home> kept;  // this home itself, if it must never be freed: see ~basic_runtime
 };
 

@@ -57,7 +57,7 @@ inline bool has_thread(const tw_runtime_options &o) {
 }  // namespace detail
 
 // A runtime on a clock. Its thread runs from construction to destruction, which cancels its timers
-// and destroys their callables. Do not destroy it in one of its own callbacks; std::exit may.
+// and destroys their callables, and completes the operations of senders.hpp. Do not destroy it in one of its own callbacks; std::exit may.
 // The constructor throws std::system_error as tw_runtime_new and tw_runtime_start say.
 template <class Clock> class basic_runtime : public basic_timers<Clock, tw_node> {
   public:
@@ -75,6 +75,9 @@ template <class Clock> class basic_runtime : public basic_timers<Clock, tw_node>
             // on running: what they use is never freed.
             this->home_->kept = this->home_;
             detail::destroyed_here = this->home_.get();
+        } else if (const auto stop_operations = this->home_->stop_operations.load()) {
+            tw_runtime_stop(native());
+            stop_operations(native());
         }
         end();
     }

@@ -287,6 +287,7 @@ template <class Clock, class Node> class basic_timers {
   private:
     template <class F, class Of> friend class pinned_timer;
     template <class OfClock> friend class basic_workers;
+    template <class OfClock> friend class scheduler;
 
     template <class Next, class F> struct scheduled {
         Next next;

@@ -1,0 +1,282 @@
+// tickwheel/senders.hpp - a timed scheduler for senders: those of stdexec, or of C++26. See tickwheel.hpp.
+//
+//     tickwheel::runtime rt;
+//     tickwheel::scheduler timers(rt);
+//     stdexec::sync_wait(timers.schedule_after(50ms) | stdexec::then([] { return poll(); }));
+//     auto reply = exec::when_any(fetch(url), timers.schedule_after(1s) | stdexec::then([] { return late;
+//     }));
+//
+// The header uses stdexec where the include path has <stdexec/execution.hpp>, and otherwise C++26's
+// std::execution, of which only the names are the same in our tests. A program must not mix the two. The
+// scheduler satisfies the concept exec::timed_scheduler, so exec::schedule_after(timers, 50ms) works too.
+//
+// An operation, which is a sender connected to a receiver, contains its timer: nothing is allocated. A
+// started operation completes exactly once, in one of two ways:
+//   set_value    on the runtime's thread, or whichever thread drives the runtime; never before the deadline
+//                (P1), and never inside start().
+//   set_stopped  when a stop is requested on the receiver's stop token before the deadline's callback
+//                begins. The operation completes inside the call that requests the stop, on that thread,
+//                without a wake-up of the runtime's thread: a timeout that is not needed costs a cancelled
+//                timer. If the stop was requested earlier, the operation completes inside start(). Requesting
+//                a stop waits neither for the deadline nor for a callback.
+// There is no set_error. While the runtime is stopped, only stops complete operations.
+//
+// The runtime's destructor completes all operations that have not completed yet with set_stopped, on its own
+// thread. An operation that is started after that has begun, or in the child of a fork, completes with
+// set_stopped as well. As with all objects of a runtime, no other thread may start or stop operations while
+// the runtime is being destroyed. (tw_runtime_cancel_all, tw_runtime_free and tw_runtime_after_fork do not
+// notice operations.)
+//
+// A receiver may destroy the operation while it completes.
+#include <tickwheel/cplusplus.hpp>
+#if defined(TICKWHEEL_CPLUSPLUS_20) && !defined(TICKWHEEL_SENDERS_HPP)
+#define TICKWHEEL_SENDERS_HPP
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <version>
+
+#if __has_include(<stdexec/execution.hpp>)
+#include <stdexec/execution.hpp>
+#elif defined(__cpp_lib_senders)
+#include <execution>
+#include <stop_token>
+#else
+#error "senders.hpp needs a library of senders: stdexec in the include path, or C++26"
+#endif
+
+#include <tickwheel/callback.hpp>
+#include <tickwheel/chrono.hpp>
+#include <tickwheel/runtime.h>
+#include <tickwheel/runtime.hpp>
+
+namespace tickwheel {
+
+namespace detail {
+
+namespace library {
+#if __has_include(<stdexec/execution.hpp>)
+using namespace stdexec;
+#else
+using namespace std;
+using namespace std::execution;
+#endif
+}  // namespace library
+
+// An operation without its receiver. Three functions may run at the same time: `begin`, called by start();
+// `fire`, the timer's callback; and `stop`, called by the receiver's stop token. Exactly one of them
+// completes the operation, after which the operation may be gone. `state_` and the runtime decide which:
+//
+//   1. Until `begin` has set `begun`, it alone may complete the operation, as it still uses the operation.
+//   `fire` and
+//      `stop` leave a bit in `state_`, return and touch nothing more.
+//   2. From then on `begin` uses the operation no more (one exception: see 4). `stop` cancels the timer; if
+//   that
+//      prevented the fire, `stop` completes the operation, and otherwise `fire` does. So the runtime decides.
+//   3. If the bit of `stop` came first, `begin` cancels the timer itself, and completes the operation if that
+//      prevented the fire or if `fire` has left its bit. Otherwise `fire` has been called but has not yet
+//      reached `state_`; it will find `begun` there, and complete the operation.
+//   4. If only the bit of `fire` came first, the deadline passed during start(), on whose thread the
+//   operation must
+//      not complete with a value. So `begin` sets `begun` and arms the timer again, to fire at once.
+//
+// The completing function first destroys the stop callback. If that runs on another thread, the destructor
+// waits until `stop` has returned. The wait is short and cannot deadlock, as `stop` only waits for the
+// wheel's lock, which callbacks do not hold: tw_runtime_cancel, unlike tw_runtime_retire, does not wait for
+// `fire`. So `stop`, which calls tw_runtime_cancel with the node, never finds the operation destroyed. If
+// `stop` itself completes the operation, the destructor runs inside the stop callback, on its thread, and
+// does not wait.
+class timed_operation {
+  public:
+    timed_operation(const timed_operation &) = delete;
+    timed_operation &operator=(const timed_operation &) = delete;
+
+    void stop() noexcept {
+        if ((state_.fetch_or(stopped) & begun) != 0 && tw_runtime_cancel(rt_, &node_) > 0)
+            complete_stopped();
+    }
+
+    // Completes all operations that are pending on the runtime, also those that these completions start.
+    static void stop_all(tw_runtime *rt) noexcept {
+        bool found = true;
+        while (found) {
+            found = false;
+            tw_runtime_cancel_all(rt, stop_cancelled, &found);
+        }
+    }
+
+  protected:
+    timed_operation(tw_runtime *rt, const tw_when &when) noexcept
+        : rt_(rt), due_ns_(when.due_ns), absolute_(when.absolute != 0) {}
+    ~timed_operation() = default;
+
+    // Arms the timer. If the result is false, the caller must complete the operation as stopped.
+    bool begin() noexcept {
+        if (state_ != 0 || !arm())
+            return false;
+        unsigned seen = 0;
+        if (state_.compare_exchange_strong(seen, begun))
+            return true;
+        if ((seen & stopped) != 0)
+            return tw_runtime_cancel(rt_, &node_) <= 0 && (state_.fetch_or(begun) & fired) == 0;
+        return (state_.exchange(begun) & stopped) == 0 && tw_runtime_after(rt_, &node_, 0) >= 0;
+    }
+
+    // The same if no stop callback exists.
+    bool begin_unstoppable() noexcept {
+        state_ = begun;
+        return arm();
+    }
+
+    virtual void complete() noexcept = 0;
+    virtual void complete_stopped() noexcept = 0;
+
+  private:
+    enum : unsigned { begun = 1, fired = 2, stopped = 4 };
+
+    bool arm() noexcept {
+        return (absolute_ ? tw_runtime_at(rt_, &node_, due_ns_) : tw_runtime_after(rt_, &node_, due_ns_)) >=
+               0;
+    }
+
+    static void fire(tw_node *, void *arg) {
+        auto &self = *static_cast<timed_operation *>(arg);
+        if ((self.state_.fetch_or(fired) & begun) != 0)
+            self.complete();
+    }
+
+    static void stop_cancelled(tw_node *node, void *found) {
+        if (node->fn != fire)
+            return;
+        *static_cast<bool *>(found) = true;
+        static_cast<timed_operation *>(node->arg)->complete_stopped();
+    }
+
+    tw_node node_ = TW_NODE(fire, this);
+    tw_runtime *rt_;
+    std::int64_t due_ns_;
+    bool absolute_;
+    std::atomic<unsigned> state_{0};
+};
+
+template <class Receiver> class timed_operation_for final : public timed_operation {
+  public:
+    using operation_state_concept = library::operation_state_tag;
+
+    timed_operation_for(tw_runtime *rt, const tw_when &when, Receiver receiver)
+        : timed_operation(rt, when), receiver_(std::move(receiver)) {}
+
+    void start() &noexcept {
+        if constexpr (library::unstoppable_token<token>) {
+            if (!begin_unstoppable())
+                complete_stopped();
+        } else {
+            on_stop_.emplace(library::get_stop_token(library::get_env(receiver_)), call_stop{this});
+            if (!begin())
+                complete_stopped();
+        }
+    }
+
+  private:
+    struct call_stop {
+        timed_operation *of;
+        void operator()() const noexcept { of->stop(); }
+    };
+    using token = library::stop_token_of_t<library::env_of_t<Receiver>>;
+
+    void complete() noexcept override {
+        on_stop_.reset();
+        library::set_value(std::move(receiver_));
+    }
+    void complete_stopped() noexcept override {
+        on_stop_.reset();
+        library::set_stopped(std::move(receiver_));
+    }
+
+    Receiver receiver_;
+    std::optional<library::stop_callback_for_t<token, call_stop>> on_stop_;
+};
+
+}  // namespace detail
+
+// A handle to a runtime, cheap to copy. It must not be used once the runtime is destroyed.
+//
+// Delays and deadlines are as in timer.hpp: durations of any kind, rounded up; time points of the runtime's
+// own clock. What lies in the past, or is a negative delay, is due at once. A delay counts from start(). Of
+// operations that are due at the same tick, the first to be started completes first.
+template <class Clock> class scheduler {
+  public:
+    using scheduler_concept = detail::library::scheduler_tag;
+    using duration = std::chrono::nanoseconds;
+    using time_point = std::chrono::time_point<Clock, duration>;
+
+    class sender {
+      public:
+        using sender_concept = detail::library::sender_tag;
+        using completion_signatures =
+            detail::library::completion_signatures<detail::library::set_value_t(),
+                                                   detail::library::set_stopped_t()>;
+        template <class, class...> static consteval completion_signatures get_completion_signatures() {
+            return {};
+        }
+
+        template <class Receiver>
+        detail::timed_operation_for<Receiver> connect(Receiver receiver) const
+            noexcept(std::is_nothrow_move_constructible_v<Receiver>) {
+            return {on_.rt_, when_, std::move(receiver)};
+        }
+
+        // Only values come from the scheduler's context: a stop completes an operation where it is requested.
+        struct env {
+            scheduler on;
+            [[nodiscard]] scheduler
+            query(detail::library::get_completion_scheduler_t<detail::library::set_value_t>) const noexcept {
+                return on;
+            }
+        };
+        [[nodiscard]] env get_env() const noexcept { return {on_}; }
+
+      private:
+        friend scheduler;
+        sender(const scheduler &on, const tw_when &when) noexcept : on_(on), when_(when) {}
+        scheduler on_;
+        tw_when when_;
+    };
+
+    explicit scheduler(basic_runtime<Clock> &rt) noexcept : rt_(rt.native()) {
+        rt.home_->stop_operations = detail::timed_operation::stop_all;
+    }
+
+    // Reads the runtime's clock.
+    [[nodiscard]] time_point now() const noexcept { return time_point(duration(tw_runtime_now(rt_))); }
+
+    // Completes as soon as the runtime's thread gets to it.
+    [[nodiscard]] sender schedule() const noexcept { return {*this, {}}; }
+
+    // Completes `delay` after the start. Throws std::system_error (invalid_argument) if the delay is not a
+    // number.
+    template <class Rep, class Period>
+    [[nodiscard]] sender schedule_after(std::chrono::duration<Rep, Period> delay) const {
+        return {*this, detail::when_in(std::max(delay, delay.zero()))};
+    }
+
+    // Completes when the clock reads `moment`.
+    template <class Duration>
+    [[nodiscard]] sender schedule_at(std::chrono::time_point<Clock, Duration> moment) const {
+        return {*this, detail::when_at(moment)};
+    }
+
+    friend bool operator==(const scheduler &, const scheduler &) = default;
+
+  private:
+    tw_runtime *rt_;
+};
+
+}  // namespace tickwheel
+
+#endif

@@ -57,8 +57,9 @@ inline bool has_thread(const tw_runtime_options &o) {
 }  // namespace detail
 
 // A runtime on a clock. Its thread runs from construction to destruction, which cancels its timers
-// and destroys their callables, and completes the operations of senders.hpp. Do not destroy it in one of its own callbacks; std::exit may.
-// The constructor throws std::system_error as tw_runtime_new and tw_runtime_start say.
+// and destroys their callables, and completes the operations of senders.hpp. Do not destroy it in one of its
+// own callbacks; std::exit may. The constructor throws std::system_error as tw_runtime_new and
+// tw_runtime_start say.
 template <class Clock> class basic_runtime : public basic_timers<Clock, tw_node> {
   public:
     using node = tw_node;

@@ -3,29 +3,29 @@
 //     tickwheel::runtime rt;
 //     tickwheel::scheduler timers(rt);
 //     stdexec::sync_wait(timers.schedule_after(50ms) | stdexec::then([] { return poll(); }));
-//     auto reply = exec::when_any(fetch(url), timers.schedule_after(1s) | stdexec::then([] { return late;
+//     auto limited = exec::when_any(fetch(url), timers.schedule_after(1s) | stdexec::then([] { return late;
 //     }));
 //
-// The header uses stdexec where the include path has <stdexec/execution.hpp>, and otherwise C++26's
-// std::execution, of which only the names are the same in our tests. A program must not mix the two. The
-// scheduler satisfies the concept exec::timed_scheduler, so exec::schedule_after(timers, 50ms) works too.
+// The header uses stdexec, of April 2026 or later, if the include path has <stdexec/execution.hpp>, and
+// otherwise std::execution of C++26. We have not tested the latter, as no compiler of Debian has it. All
+// sources of a program must use the same of the two. A scheduler satisfies the concept
+// exec::timed_scheduler, so exec::schedule_after(timers, 50ms) works too.
 //
-// An operation, which is a sender connected to a receiver, contains its timer: nothing is allocated. A
-// started operation completes exactly once, in one of two ways:
-//   set_value    on the runtime's thread, or whichever thread drives the runtime; never before the deadline
+// An operation is a sender connected to a receiver. It contains its timer, and nothing is allocated. A
+// started operation completes exactly once:
+//   set_value    On the runtime's thread, or the thread that drives the runtime. Never before the deadline
 //                (P1), and never inside start().
-//   set_stopped  when a stop is requested on the receiver's stop token before the deadline's callback
-//                begins. The operation completes inside the call that requests the stop, on that thread,
-//                without a wake-up of the runtime's thread: a timeout that is not needed costs a cancelled
-//                timer. If the stop was requested earlier, the operation completes inside start(). Requesting
-//                a stop waits neither for the deadline nor for a callback.
-// There is no set_error. While the runtime is stopped, only stops complete operations.
+//   set_stopped  If a stop is requested on the receiver's stop token before the timer's callback begins. The
+//                operation completes on the requesting thread, before the request returns, and does not wake
+//                the runtime's thread. If the stop was requested earlier, the operation completes inside
+//                start(). A request waits neither for the deadline nor for another operation's callback.
+// There is no set_error. While the runtime is stopped, only requests to stop complete operations.
 //
-// The runtime's destructor completes all operations that have not completed yet with set_stopped, on its own
-// thread. An operation that is started after that has begun, or in the child of a fork, completes with
-// set_stopped as well. As with all objects of a runtime, no other thread may start or stop operations while
-// the runtime is being destroyed. (tw_runtime_cancel_all, tw_runtime_free and tw_runtime_after_fork do not
-// notice operations.)
+// The runtime's destructor completes the remaining operations with set_stopped, on the thread that calls it.
+// An operation whose timer the runtime refuses, because the runtime is being freed or belongs to the parent
+// of a fork, completes with set_stopped inside start(). While a runtime is being destroyed, no other thread
+// may start or stop its operations. Operations do not notice tw_runtime_cancel_all, tw_runtime_free and
+// tw_runtime_after_fork: they then never complete.
 //
 // A receiver may destroy the operation while it completes.
 #include <tickwheel/cplusplus.hpp>
@@ -72,25 +72,21 @@ using namespace std::execution;
 // `fire`, the timer's callback; and `stop`, called by the receiver's stop token. Exactly one of them
 // completes the operation, after which the operation may be gone. `state_` and the runtime decide which:
 //
-//   1. Until `begin` has set `begun`, it alone may complete the operation, as it still uses the operation.
-//   `fire` and
-//      `stop` leave a bit in `state_`, return and touch nothing more.
-//   2. From then on `begin` uses the operation no more (one exception: see 4). `stop` cancels the timer; if
-//   that
-//      prevented the fire, `stop` completes the operation, and otherwise `fire` does. So the runtime decides.
-//   3. If the bit of `stop` came first, `begin` cancels the timer itself, and completes the operation if that
-//      prevented the fire or if `fire` has left its bit. Otherwise `fire` has been called but has not yet
-//      reached `state_`; it will find `begun` there, and complete the operation.
-//   4. If only the bit of `fire` came first, the deadline passed during start(), on whose thread the
-//   operation must
-//      not complete with a value. So `begin` sets `begun` and arms the timer again, to fire at once.
+//   1. Until `begin` has set `begun`, it alone may complete the operation, because it still uses the
+//      operation. `fire` and `stop` leave a bit in `state_` and return.
+//   2. From then on `begin` no longer uses the operation. `stop` cancels the timer, and completes the
+//      operation if that prevented the fire; otherwise `fire` completes it.
+//   3. If the bit of `stop` came first, `begin` cancels the timer itself. It completes the operation if that
+//      prevented the fire, or if `fire` has left its bit. Otherwise `fire` has been called but has not yet
+//      reached `state_`: it will find `begun` there and complete the operation.
+//   4. If only the bit of `fire` came first, the deadline passed during start(), and the operation must not
+//      complete with a value on that thread. So `begin` sets `begun` and arms the timer with no delay.
 //
-// The completing function first destroys the stop callback. If that runs on another thread, the destructor
-// waits until `stop` has returned. The wait is short and cannot deadlock, as `stop` only waits for the
-// wheel's lock, which callbacks do not hold: tw_runtime_cancel, unlike tw_runtime_retire, does not wait for
-// `fire`. So `stop`, which calls tw_runtime_cancel with the node, never finds the operation destroyed. If
-// `stop` itself completes the operation, the destructor runs inside the stop callback, on its thread, and
-// does not wait.
+// The function that completes the operation first destroys the stop callback. If another thread is running
+// that callback, the destructor waits until `stop` has returned, so `stop` never passes a destroyed node to
+// tw_runtime_cancel. This wait cannot deadlock: tw_runtime_cancel, unlike tw_runtime_retire, does not wait
+// for `fire`, and the wheel's lock, for which it does wait, is not held during callbacks. If `stop` itself
+// completes the operation, the destructor runs inside the stop callback and does not wait.
 class timed_operation {
   public:
     timed_operation(const timed_operation &) = delete;
@@ -124,7 +120,8 @@ class timed_operation {
             return true;
         if ((seen & stopped) != 0)
             return tw_runtime_cancel(rt_, &node_) <= 0 && (state_.fetch_or(begun) & fired) == 0;
-        return (state_.exchange(begun) & stopped) == 0 && tw_runtime_after(rt_, &node_, 0) >= 0;
+        state_ = begun;  // a stop since then comes too late
+        return tw_runtime_after(rt_, &node_, 0) >= 0;
     }
 
     // The same if no stop callback exists.
@@ -207,7 +204,7 @@ template <class Receiver> class timed_operation_for final : public timed_operati
 // A handle to a runtime, cheap to copy. It must not be used once the runtime is destroyed.
 //
 // Delays and deadlines are as in timer.hpp: durations of any kind, rounded up; time points of the runtime's
-// own clock. What lies in the past, or is a negative delay, is due at once. A delay counts from start(). Of
+// own clock. A moment in the past and a negative delay are due at once. A delay counts from start(). Of
 // operations that are due at the same tick, the first to be started completes first.
 template <class Clock> class scheduler {
   public:

@@ -170,8 +170,8 @@ too_old() {
 # adapters in loops/ need other libraries; examples/loops compiles them in C99 and in C++20.
 headers() {
     local header standard
-    printf '%s\n' -Wall -Wextra -Wpedantic -Werror -fsyntax-only -Iinclude -Icalendar/include -Idurable/include -Iboards/include "-I$config" "${kernels[@]}" \
-        "-DTW_PORT_HEADER=\"$PWD/src/ports/none/port.h\"" | sed 's/"/\\"/g' >"$build/flags"
+    printf '%s\n' -Wall -Wextra -Wpedantic -Werror -fsyntax-only -Iinclude -Icalendar/include -Idurable/include -Iboards/include -Itests/cpp/senders/standin "-I$config" \
+        "${kernels[@]}" "-DTW_PORT_HEADER=\"$PWD/src/ports/none/port.h\"" | sed 's/"/\\"/g' >"$build/flags"
     export -f compiled alone too_old
     export build
     while IFS= read -r -d '' header; do

@@ -7,12 +7,12 @@
  *     tw_ev_detach(&timers);                 // anywhere on the loop's thread, callbacks included
  *     tw_runtime_free(rt);
  *
- * Arguments  `timers` is the struct that attach was given.
- * Owners     Loop and runtime are yours; the runtime has the driver "timerfd" and is not started. Detach
- *            before you free either. The struct may be freed as soon as it is detached.
- * Threads    Attach and detach on the loop's thread. Timers may be armed on any thread.
- * The loop   An attached runtime keeps ev_run going, also with no timer pending; ev_unref(loop) changes
- *            that. A callback may call ev_run; no timer of the runtime fires in there. */
+ *   Arguments  `timers` is the struct that attach was given.
+ *   Owners     Loop and runtime are yours; the runtime has the driver "timerfd" and is not started. Detach
+ *              before you free either. The struct may be freed as soon as it is detached.
+ *   Threads    Attach and detach on the loop's thread. Timers may be armed on any thread.
+ *   The loop   An attached runtime keeps ev_run going, also with no timer pending; ev_unref(loop) changes
+ *              that. A callback may call ev_run; no timer of the runtime fires in there. */
 #ifndef TICKWHEEL_LOOPS_EV_H
 #define TICKWHEEL_LOOPS_EV_H
 

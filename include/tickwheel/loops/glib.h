@@ -7,12 +7,12 @@
  *     tw_glib_detach(&timers);               // anywhere, callbacks included
  *     tw_runtime_free(rt);
  *
- * Owners     Context and runtime are yours; the runtime has the driver "timerfd" and is not started.
- *            Detach before you free it. The source is an ordinary one, of which you hold a reference:
- *            give it a priority or a name.
- * Threads    Attach and detach on the thread that runs the context. Timers may be armed on any thread.
- * The loop   A callback may run a main loop of its own; no timer of the runtime fires in there,
- *            because a source is not dispatched inside itself. */
+ *   Owners     Context and runtime are yours; the runtime has the driver "timerfd" and is not started.
+ *              Detach before you free it. The source is an ordinary one, of which you hold a reference:
+ *              give it a priority or a name.
+ *   Threads    Attach and detach on the thread that runs the context. Timers may be armed on any thread.
+ *   The loop   A callback may run a main loop of its own; no timer of the runtime fires in there,
+ *              because a source is not dispatched inside itself. */
 #ifndef TICKWHEEL_LOOPS_GLIB_H
 #define TICKWHEEL_LOOPS_GLIB_H
 

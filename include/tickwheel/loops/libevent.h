@@ -7,12 +7,12 @@
  *     tw_libevent_detach(&timers);           // anywhere on the loop's thread, callbacks included
  *     tw_runtime_free(rt);
  *
- * Arguments  `timers` is the struct that attach was given.
- * Owners     Base and runtime are yours; the runtime has the driver "timerfd" and is not started. Detach
- *            before you free either. The struct may be freed as soon as it is detached.
- * Threads    Attach and detach on the loop's thread. Timers may be armed on any thread, also if
- *            libevent was not told to use threads.
- * The loop   An attached runtime keeps event_base_dispatch going, also with no timer pending. */
+ *   Arguments  `timers` is the struct that attach was given.
+ *   Owners     Base and runtime are yours; the runtime has the driver "timerfd" and is not started. Detach
+ *              before you free either. The struct may be freed as soon as it is detached.
+ *   Threads    Attach and detach on the loop's thread. Timers may be armed on any thread, also if
+ *              libevent was not told to use threads.
+ *   The loop   An attached runtime keeps event_base_dispatch going, also with no timer pending. */
 #ifndef TICKWHEEL_LOOPS_LIBEVENT_H
 #define TICKWHEEL_LOOPS_LIBEVENT_H
 

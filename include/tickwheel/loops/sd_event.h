@@ -7,12 +7,12 @@
  *     tw_sd_event_detach(&timers);           // anywhere on the loop's thread, callbacks included
  *     tw_runtime_free(rt);
  *
- * Arguments  `timers` is the struct that attach was given.
- * Owners     Loop and runtime are yours; the runtime has the driver "timerfd" and is not started. Detach
- *            before you free either. The struct may be freed as soon as it is detached.
- * Threads    Attach and detach on the loop's thread. Timers may be armed on any thread.
- * The loop   sd_event_loop goes on until sd_event_exit, whether something is attached or not.
- *            `timers.source` is an ordinary source: give it a priority or a description. */
+ *   Arguments  `timers` is the struct that attach was given.
+ *   Owners     Loop and runtime are yours; the runtime has the driver "timerfd" and is not started. Detach
+ *              before you free either. The struct may be freed as soon as it is detached.
+ *   Threads    Attach and detach on the loop's thread. Timers may be armed on any thread.
+ *   The loop   sd_event_loop goes on until sd_event_exit, whether something is attached or not.
+ *              `timers.source` is an ordinary source: give it a priority or a description. */
 #ifndef TICKWHEEL_LOOPS_SD_EVENT_H
 #define TICKWHEEL_LOOPS_SD_EVENT_H
 

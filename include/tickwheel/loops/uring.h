@@ -11,13 +11,13 @@
  *     tw_uring_detach(&timers);              // anywhere on the loop's thread, callbacks included
  *     tw_runtime_free(rt);
  *
- * Arguments  `timers` is the struct that attach was given.
- * Owners     Ring and runtime are yours; the runtime has the driver "timerfd" and is not started. Detach
- *            before you free it. The struct must stay where it is while tw_uring_outstanding: the ring
- *            has its address. It is also the data of all entries that this file submits.
- * Threads    Attach, complete and detach on the loop's thread. Timers may be armed on any thread.
- * Entries    One poll at a time, armed again after each dispatch. This file prepares entries, and your loop
- *            submits them; if the submission queue is full, it is submitted at once. */
+ *   Arguments  `timers` is the struct that attach was given.
+ *   Owners     Ring and runtime are yours; the runtime has the driver "timerfd" and is not started. Detach
+ *              before you free it. The struct must stay where it is while tw_uring_outstanding: the ring
+ *              has its address. It is also the data of all entries that this file submits.
+ *   Threads    Attach, complete and detach on the loop's thread. Timers may be armed on any thread.
+ *   Entries    One poll at a time, armed again after each dispatch. This file prepares entries, and your loop
+ *              submits them; if the submission queue is full, it is submitted at once. */
 #ifndef TICKWHEEL_LOOPS_URING_H
 #define TICKWHEEL_LOOPS_URING_H
 

@@ -7,12 +7,12 @@
  *     tw_uv_detach(&timers, NULL);           // anywhere on the loop's thread, callbacks included
  *     tw_runtime_free(rt);
  *
- * Owners     Loop and runtime are yours; the runtime has the driver "timerfd" and is not started. Detach
- *            before you free either. The struct must stay where it is until `closed` was called, or
- *            uv_run has returned 0: libuv closes handles later, in uv_run.
- * Threads    Attach and detach on the loop's thread. Timers may be armed on any thread.
- * The loop   An attached runtime keeps uv_run going, also with no timer pending;
- *            uv_unref((uv_handle_t *)&timers.poll) changes that. */
+ *   Owners     Loop and runtime are yours; the runtime has the driver "timerfd" and is not started. Detach
+ *              before you free either. The struct must stay where it is until `closed` was called, or
+ *              uv_run has returned 0: libuv closes handles later, in uv_run.
+ *   Threads    Attach and detach on the loop's thread. Timers may be armed on any thread.
+ *   The loop   An attached runtime keeps uv_run going, also with no timer pending;
+ *              uv_unref((uv_handle_t *)&timers.poll) changes that. */
 #ifndef TICKWHEEL_LOOPS_UV_H
 #define TICKWHEEL_LOOPS_UV_H
 

@@ -198,6 +198,20 @@ TEST_F(Senders, MayBeDestroyedInsideTheirCompletion) {
     EXPECT_EQ(heard, (lines{"1 a", "1 b stopped", "1 c stopped"}));
 }
 
+TEST_F(Senders, LetGoOfTheStopTokenBeforeTheyComplete) {
+    auto ending = std::make_optional<virtual_runtime>();
+    scheduler on(*ending);
+    auto source_of_a = std::make_unique<stdexec::inplace_stop_source>();
+    auto source_of_b = std::make_unique<stdexec::inplace_stop_source>();
+    any_operation a(on.schedule_after(1ms), {[&](bool) { source_of_a.reset(); }, source_of_a->get_token()});
+    any_operation b(on.schedule_after(1h), {[&](bool) { source_of_b.reset(); }, source_of_b->get_token()});
+    a.start();
+    b.start();
+    ending->advance(1ms);
+    ending.reset();
+    EXPECT_FALSE(source_of_a || source_of_b);
+}
+
 TEST_F(Senders, MayBeConnectedAndNeverStarted) {
     const auto a = connect(timers.schedule_after(1ms), "a");
     rt.advance(1s);
@@ -239,6 +253,14 @@ TEST_F(SendersDuringStart, AStopCompletesTheOperationInsideStart) {
     EXPECT_FALSE(in_wake);
     EXPECT_EQ(heard, lines{"0 a stopped"});
     EXPECT_EQ(watched_pending(), 0U);
+}
+
+TEST_F(SendersDuringStart, AnEarlierStopSparesTheTimer) {
+    stop.request_stop();
+    in_wake = [] {};
+    const auto a = begin(watched_timers.schedule_after(1h), "a");
+    EXPECT_TRUE(in_wake);
+    EXPECT_EQ(heard, lines{"0 a stopped"});
 }
 
 TEST_F(SendersDuringStart, TheDeadlineDoesNotCompleteTheOperationOnTheStartingThread) {

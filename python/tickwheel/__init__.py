@@ -1,0 +1,84 @@
+"""Timers on a timer wheel. Scheduling and cancelling take the same time whether ten timers are pending or a
+million.
+
+    with tickwheel.TimerWheel() as wheel:           # a thread of its own calls back
+        beat = wheel.every(1.0, print, "tick")      # a Timer
+        late = wheel.call_later(30.0, give_up)
+        ...
+        late.cancel()                               # True: the call had not begun
+
+tickwheel.asyncio has an event loop whose timers are on such a wheel.
+"""
+
+import os
+import threading
+import atexit
+import weakref
+
+from ._tickwheel import VERSION, Timer, Wheel
+
+__all__ = ["Timer", "TimerWheel"]
+__version__ = f"{VERSION // 10000}.{VERSION // 100 % 100}.{VERSION % 100}"
+
+_open = weakref.WeakSet()  # the wheels whose drivers a fork or the end of the program must stop
+
+
+class TimerWheel(Wheel):
+    """Timers on a clock. Callbacks run one at a time.
+
+    driver "thread"   a thread of the wheel runs the callbacks
+    driver "loop"     a loop of yours does: wait until fileno() is readable, then call dispatch()
+    driver "virtual"  advance() does: time begins at 0, and moves only there
+
+    Times are seconds. A deadline is a reading of time(), and rounds up to the next microsecond; timers of one
+    microsecond fire in the order in which they were armed. All methods may be called from any thread, and from
+    callbacks. An exception that leaves a callback goes to sys.unraisablehook, and the timer goes on; but
+    KeyboardInterrupt and SystemExit end the dispatch() or advance() that runs the callback.
+
+    A pending timer stays alive without a reference to it, and a wheel with a thread until close(). The end of the
+    program closes all wheels, after a running callback has returned. In the child of a fork, wheels of the parent are
+    closed, except for those on virtual time.
+    """
+
+    def __init__(self, driver="thread"):
+        super().__init__(driver)
+        self._thread = None
+        if driver == "virtual":
+            return
+        _open.add(self)
+        if driver == "thread":
+            self._thread = threading.Thread(target=self._run_thread, name="tickwheel", daemon=True)
+            self._thread.start()
+
+    def close(self):
+        """Cancels all timers. Waits for a running callback, unless that callback makes this call."""
+        _open.discard(self)
+        self._close()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def _describe(self, timer):
+        due = timer.when()
+        state = "idle" if due is None else f"when={due}"
+        return f"<Timer {state} {timer.callback!r}>"
+
+
+def _close_all():
+    for wheel in list(_open):
+        wheel.close()
+
+
+def _leave_to_parent():
+    for wheel in list(_open):
+        wheel._leave_to_parent()
+    _open.clear()
+
+
+atexit.register(_close_all)
+os.register_at_fork(after_in_child=_leave_to_parent)

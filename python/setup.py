@@ -1,6 +1,5 @@
-"""The extension. pyproject.toml has the rest."""
+"""The extension; pyproject.toml has the rest of the package."""
 
-import os
 import re
 import subprocess
 import sys
@@ -11,8 +10,10 @@ from setuptools import Extension, setup
 HERE = Path(__file__).resolve().parent
 AMALGAMATE = HERE.parent / "packaging/amalgamate/amalgamate.py"
 
-if AMALGAMATE.exists():  # in the repository; an sdist has the two files
+# The library in two files. An sdist has them; in the repository they are made here.
+if AMALGAMATE.exists():
     subprocess.run([sys.executable, "-B", AMALGAMATE, HERE / "src"], check=True)
+    (HERE / "src/tickwheel.hpp").unlink()
 
 numbers = re.findall(r"define TW_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)", (HERE / "src/tickwheel.h").read_text("utf-8"))
 setup(
@@ -21,8 +22,13 @@ setup(
         Extension(
             "tickwheel._tickwheel",
             sources=["src/_tickwheel.cpp", "src/tickwheel.cpp"],
-            depends=["src/timer.hpp", "src/wheel.hpp", "src/loop.hpp", "src/tickwheel.h"],
-            extra_compile_args=["-std=c++20"],
+            depends=["src/timer.hpp", "src/wheel.hpp", "src/loop.hpp", "src/tickwheel.h", "src/exports.map"],
+            extra_compile_args=[
+                "-std=c++20", "-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics", "-fno-math-errno",
+                "-fvisibility=hidden", "-ffunction-sections", "-fdata-sections", "-g0",
+            ],  # fmt: skip
+            # The program may have another copy of the library.
+            extra_link_args=["-Wl,--gc-sections", "-Wl,--as-needed", f"-Wl,--version-script={HERE}/src/exports.map"],
         )
     ],
 )

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include <tickwheel/tw.h>
+#include "tickwheel.h"
 
 namespace {
 

@@ -1,16 +1,18 @@
-"""The tests of tickwheel_asyncio.py: the loop keeps asyncio's promises. Most tests run on asyncio's own loop,
+"""The tests of tickwheel.asyncio: the loop keeps asyncio's promises. Most tests run on asyncio's own loop,
 too."""
 
 import asyncio
+import contextvars
 import gc
 import random
 import threading
 import time
+import traceback
 import unittest
+import warnings
 import weakref
 
-import tickwheel
-import tickwheel_asyncio
+import tickwheel.asyncio
 
 
 class TimersOfALoop:
@@ -48,7 +50,6 @@ class TimersOfALoop:
     def test_handles_tell_when_and_whether_cancelled(self):
         begin = self.loop.time()
         handle = self.loop.call_later(0.01, self.ran.append, 1)
-        self.assertIsInstance(handle, asyncio.TimerHandle)
         self.assertGreaterEqual(handle.when(), begin + 0.01)
         self.assertLessEqual(handle.when(), self.loop.time() + 0.01)
         self.assertFalse(handle.cancelled())
@@ -125,16 +126,97 @@ class TimersOfALoop:
         self.assertEqual(len(refused), 1)
 
     def test_exceptions_go_to_the_handler_of_the_loop(self):
+        def fail(_):
+            return 1 // 0
+
         seen = []
-        self.loop.set_exception_handler(lambda loop, context: seen.append(type(context["exception"])))
-        self.loop.call_later(0.001, lambda: 1 // 0)
+        self.loop.set_exception_handler(lambda loop, context: seen.append(context))
+        handle = self.loop.call_later(0.001, fail, "argument")
         self.run_for(0.02)
-        self.assertEqual(seen, [ZeroDivisionError])
+        self.assertEqual(len(seen), 1)
+        self.assertIsInstance(seen[0]["exception"], ZeroDivisionError)
+        self.assertIs(seen[0]["handle"], handle)
+        self.assertRegex(seen[0]["message"], r"^Exception in callback .*fail\('argument'\) at .*test_asyncio.py:")
+        frames = traceback.extract_tb(seen[0]["exception"].__traceback__)
+        self.assertEqual(frames[-1].name, "fail")
+
+    def test_interrupts_end_the_loop(self):
+        for interrupt in (KeyboardInterrupt, SystemExit):
+
+            def end(interrupt=interrupt):
+                raise interrupt
+
+            self.loop.call_later(0.001, end)
+            with self.assertRaises(interrupt):
+                self.loop.run_forever()
+
+    def test_runs_in_the_context_of_the_call_or_in_one_that_is_given(self):
+        variable = contextvars.ContextVar("variable", default="none")
+        given = contextvars.copy_context()
+        given.run(variable.set, "given")
+        variable.set("caller's")
+        self.loop.call_later(0.001, lambda: self.ran.append(variable.get()))
+        self.loop.call_at(self.loop.time() + 0.002, lambda: self.ran.append(variable.get()), context=given)
+        variable.set("later")
+        self.run_for(0.02)
+        self.assertEqual(self.ran, ["caller's", "given"])
+
+    def test_arguments_may_be_named(self):
+        self.loop.call_later(delay=0, callback=lambda: self.ran.append(1))
+        self.loop.call_at(when=0, callback=lambda: self.ran.append(2))
+        self.run_for(0.01)
+        self.assertEqual(sorted(self.ran), [1, 2])
+        for mistake in (
+            lambda: self.loop.call_later(1, print, more=2),
+            lambda: self.loop.call_later(1),
+            lambda: self.loop.call_later(1, print, delay=2),
+        ):
+            with self.assertRaises(TypeError):
+                mistake()
+
+    def test_a_callback_may_cancel_its_own_handle(self):
+        class Argument:
+            pass
+
+        def cancel(argument):
+            handle.cancel()
+            self.ran.append(argument)
+
+        argument = Argument()
+        gone = weakref.ref(argument)
+        handle = self.loop.call_later(0, cancel, argument)
+        self.run_for(0.01)
+        self.assertEqual(self.ran, [argument])
+        self.ran.clear()
+        del argument
+        self.assertIsNone(gone())
+        self.assertTrue(handle.cancelled())
+
+    def test_a_forgotten_loop_is_collected_with_its_timers(self):
+        class Keeper:
+            pass
+
+        keeper = Keeper()
+        keeper.loop = self.make_loop()
+        keeper.handle = keeper.loop.call_later(9, print, keeper)
+        gone = weakref.ref(keeper)
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            del keeper
+            gc.collect()
+        self.assertIsNone(gone())
+        self.assertIn("unclosed event loop", str(seen[0].message))
 
     def test_timeouts_and_waits(self):
         async def main():
             with self.assertRaises(asyncio.TimeoutError):
                 await asyncio.wait_for(asyncio.sleep(9), 0.01)
+            with self.assertRaises(TimeoutError):
+                async with asyncio.timeout(0.01):
+                    await asyncio.sleep(9)
+            async with asyncio.timeout(0.01) as timeout:
+                timeout.reschedule(None)
+                await asyncio.sleep(0.02)
             return await asyncio.wait_for(asyncio.sleep(0.001, "done"), 9)
 
         self.assertEqual(self.loop.run_until_complete(main()), "done")
@@ -161,16 +243,14 @@ class AsyncioItself(TimersOfALoop, unittest.TestCase):
 
 
 class OnTheWheel(TimersOfALoop, unittest.TestCase):
-    make_loop = tickwheel_asyncio.EventLoop
+    make_loop = tickwheel.asyncio.EventLoop
 
     def test_a_cancelled_timer_is_off_the_wheel_at_once(self):
-        wheel = self.loop._wheel
         handles = [self.loop.call_later(3600 + n, print) for n in range(10_000)]
-        self.assertEqual(wheel.count(), 10_000)
+        self.assertEqual(len(self.loop.pending_timers()), 10_000)
         for handle in handles:
             handle.cancel()
-        self.assertEqual(wheel.count(), 0)
-        self.assertEqual(tickwheel._pending, {})
+        self.assertEqual(len(self.loop.pending_timers()), 0)
 
     def test_sleeps_until_something_is_due(self):
         rounds = 0
@@ -185,9 +265,29 @@ class OnTheWheel(TimersOfALoop, unittest.TestCase):
         self.run_for(0.3)
         self.assertLess(rounds, 10)
 
+    def test_lists_pending_timers_in_order_of_time(self):
+        begin = self.loop.time()
+        handles = [self.loop.call_at(begin + delay, self.ran.append, delay) for delay in (30, 10, 20)]
+        self.assertEqual([handle.args for handle in self.loop.pending_timers()], [(10,), (20,), (30,)])
+        self.assertEqual([handle.callback for handle in self.loop.pending_timers()], [self.ran.append] * 3)
+        self.assertIs(self.loop.pending_timers()[0], handles[1])
+        handles[1].cancel()
+        self.assertEqual([handle.when() for handle in self.loop.pending_timers()], [begin + 20, begin + 30])
+        self.assertIsNone(handles[1].callback)
+
+    def test_handles_tell_their_context(self):
+        context = contextvars.copy_context()
+        self.assertIs(self.loop.call_later(1, print, context=context).get_context(), context)
+
+    def test_run_makes_such_a_loop(self):
+        async def main():
+            return asyncio.get_running_loop()
+
+        self.assertIsInstance(tickwheel.asyncio.run(main()), tickwheel.asyncio.EventLoop)
+
     def test_a_policy_makes_such_loops(self):
-        loop = tickwheel_asyncio.EventLoopPolicy().new_event_loop()
-        self.assertIsInstance(loop, tickwheel_asyncio.EventLoop)
+        loop = tickwheel.asyncio.EventLoopPolicy().new_event_loop()
+        self.assertIsInstance(loop, tickwheel.asyncio.EventLoop)
         loop.close()
 
 

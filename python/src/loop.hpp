@@ -100,7 +100,7 @@ PyObject *loop_call_at(PyObject *self, PyObject *const *arguments, Py_ssize_t co
 // The seconds until the loop must look at its timers; None if there are none.
 PyObject *until_due(PyObject *self, PyObject *) {
     const tw_tick next = next_tick(loop_of(self));
-    if (next >= static_cast<tw_tick>(never / tick_ns))
+    if (!comes(next))
         Py_RETURN_NONE;
     const int64_t left = static_cast<int64_t>(next) * tick_ns - monotonic();
     return PyFloat_FromDouble(seconds_of(left < 0 ? 0 : left));

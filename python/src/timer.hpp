@@ -36,8 +36,10 @@ int64_t monotonic() {
 double seconds_of(int64_t ns) { return static_cast<double>(ns) * 1e-9; }
 
 // The tick that a deadline rounds up to, and the tick of a reading.
-tw_tick tick_of(int64_t ns) { return static_cast<tw_tick>((ns + (tick_ns - 1)) / tick_ns); }
+tw_tick tick_of(int64_t ns) { return static_cast<tw_tick>(ns / tick_ns + (ns % tick_ns != 0)); }
 tw_tick reached_at(int64_t ns) { return static_cast<tw_tick>(ns / tick_ns); }
+
+bool comes(tw_tick tick) { return tick < reached_at(never); }
 
 // Converts to the nearest nanosecond, because 0.067 is a little more than 67 ms. A time that is too long
 // never comes. Not for NaN.

@@ -47,7 +47,7 @@ int64_t now_of(const timer_wheel *wheel) {
 bool set_descriptor(timer_wheel *wheel, tw_tick tick) {
     const int64_t ns = static_cast<int64_t>(tick) * tick_ns;
     itimerspec at = {};
-    if (tick < static_cast<tw_tick>(never / tick_ns)) {
+    if (comes(tick)) {
         at.it_value.tv_sec = static_cast<time_t>(ns / 1000000000);
         at.it_value.tv_nsec = static_cast<long>(ns % 1000000000) + (ns == 0);  // 0 would stop the timerfd
     }
@@ -353,7 +353,7 @@ PyObject *advance(PyObject *self, PyObject *duration) {
         return nullptr;
     const bool done = drive(wheel, driver::virtual_time, [=] {
         const int64_t end = later_by(wheel->now_ns, ns);
-        for (tw_tick next; !wheel->closed && (next = next_tick(wheel)) <= reached_at(end);) {
+        for (tw_tick next; !wheel->closed && comes(next = next_tick(wheel)) && next <= reached_at(end);) {
             const int64_t due = static_cast<int64_t>(next) * tick_ns;
             if (due > wheel->now_ns)
                 wheel->now_ns = due;

@@ -156,7 +156,8 @@ def main():
                                 "least": min(each), "greatest": max(each)})  # fmt: skip
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({"unit": "million operations a second", "python": sys.version, "results": results}, file, indent=1)
+            head = {"unit": "million operations a second", "python": sys.version}
+            json.dump({**head, "results": results}, file, indent=1)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-// The extension module tickwheel._tickwheel. wheel.hpp has TimerWheel and its Timer, loop.hpp the timers of the
-// asyncio event loop; timer.hpp is what both use.
+// The extension module tickwheel._tickwheel. wheel.hpp has TimerWheel and its Timer, loop.hpp the timers of
+// the asyncio event loop; timer.hpp is what both use.
 #include "loop.hpp"
 #include "wheel.hpp"
 
@@ -58,7 +58,8 @@ int fill_module(PyObject *module) {
     made->handle = make_type(module, spec_of_handle, "TimerHandle");
     PyTypeObject *wheel = make_type(module, spec_of_wheel, "Wheel");
     PyTypeObject *loop = make_type(module, spec_of_loop, "LoopTimers");
-    const bool done = made->timer != nullptr && made->handle != nullptr && wheel != nullptr && loop != nullptr;
+    const bool done =
+        made->timer != nullptr && made->handle != nullptr && wheel != nullptr && loop != nullptr;
     Py_XDECREF(wheel);  // the module has them
     Py_XDECREF(loop);
     return done ? PyModule_AddIntConstant(module, "VERSION", tw_version()) : -1;
@@ -79,8 +80,8 @@ int clear_module(PyObject *module) {
 }
 
 PyModuleDef_Slot slots_of_module[] = {{Py_mod_exec, slot(fill_module)}, {}};
-PyModuleDef definition = {PyModuleDef_HEAD_INIT, "tickwheel._tickwheel", nullptr, sizeof(types), nullptr,
-                          slots_of_module, traverse_module, clear_module, nullptr};
+PyModuleDef definition = {PyModuleDef_HEAD_INIT, "tickwheel._tickwheel", nullptr,      sizeof(types), nullptr,
+                          slots_of_module,       traverse_module,        clear_module, nullptr};
 
 }  // namespace
 

@@ -1,5 +1,6 @@
-// The timers of an asyncio event loop: a base class of tickwheel.asyncio.EventLoop, and its handles. The loop runs
-// a handle in its next round, as it runs all others; so a due handle only moves to the loop's queue here.
+// The timers of an asyncio event loop: a base class of tickwheel.asyncio.EventLoop, and its handles. The loop
+// runs a handle in its next round, as it runs all others; so a due handle only moves to the loop's queue
+// here.
 #pragma once
 
 #include "timer.hpp"
@@ -119,8 +120,8 @@ bool make_room(loop_timers *loop, size_t size) {
     return true;
 }
 
-// Passes the handles that are due to `append`, in the order of their times. Within a tick the wheel has the order
-// of arming, so this sorts the handles of one tick.
+// Passes the handles that are due to `append`, in the order of their times. Within a tick the wheel has the
+// order of arming, so this sorts the handles of one tick.
 PyObject *collect_due(PyObject *self, PyObject *append) {
     loop_timers *loop = loop_of(self);
     const tw_tick now = reached_at(monotonic());
@@ -265,11 +266,12 @@ PyMethodDef methods_of_handle[] = {
     {}};
 
 // asyncio itself reads the names with an underscore.
-PyGetSetDef attributes_of_handle[] = {{"callback", callback_of, nullptr, "The callback; None once cancelled.", nullptr},
-                                      {"args", arguments_of, nullptr, "The arguments; None once cancelled.", nullptr},
-                                      {"_callback", callback_of, nullptr, nullptr, nullptr},
-                                      {"_args", arguments_of, nullptr, nullptr, nullptr},
-                                      {}};
+PyGetSetDef attributes_of_handle[] = {
+    {"callback", callback_of, nullptr, "The callback; None once cancelled.", nullptr},
+    {"args", arguments_of, nullptr, "The arguments; None once cancelled.", nullptr},
+    {"_callback", callback_of, nullptr, nullptr, nullptr},
+    {"_args", arguments_of, nullptr, nullptr, nullptr},
+    {}};
 
 PyMemberDef members_of_handle[] = {
     {"__weaklistoffset__", T_PYSSIZET, offsetof(timer, weak_references), READONLY, nullptr},
@@ -277,14 +279,10 @@ PyMemberDef members_of_handle[] = {
     {"_source_traceback", T_OBJECT, offsetof(timer, trace), READONLY, nullptr},
     {}};
 
-PyType_Slot slots_of_handle[] = {{Py_tp_dealloc, slot(free_timer)},
-                                 {Py_tp_traverse, slot(traverse_timer)},
-                                 {Py_tp_clear, slot(clear_timer)},
-                                 {Py_tp_repr, slot(describe)},
-                                 {Py_tp_methods, methods_of_handle},
-                                 {Py_tp_getset, attributes_of_handle},
-                                 {Py_tp_members, members_of_handle},
-                                 {}};
+PyType_Slot slots_of_handle[] = {{Py_tp_dealloc, slot(free_timer)},  {Py_tp_traverse, slot(traverse_timer)},
+                                 {Py_tp_clear, slot(clear_timer)},   {Py_tp_repr, slot(describe)},
+                                 {Py_tp_methods, methods_of_handle}, {Py_tp_getset, attributes_of_handle},
+                                 {Py_tp_members, members_of_handle}, {}};
 PyType_Spec spec_of_handle = {"tickwheel.asyncio.TimerHandle", offsetof(timer, arguments), sizeof(PyObject *),
                               Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
                               slots_of_handle};

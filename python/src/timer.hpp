@@ -25,7 +25,8 @@ namespace {
 
 // A tick is a microsecond: finer ticks would cost each timer more moves on the wheel before it fires.
 constexpr int64_t tick_ns = 1000;
-constexpr int64_t never = INT64_MAX / tick_ns * tick_ns;  // a time that is not reached; a whole number of ticks
+constexpr int64_t never =
+    INT64_MAX / tick_ns * tick_ns;  // a time that is not reached; a whole number of ticks
 
 int64_t monotonic() {
     timespec now;
@@ -68,13 +69,9 @@ bool read_seconds(PyObject *number, double &seconds) {
 
 // --- tables of types ---------------------------------------------------------------------------
 
-template <class Function>
-void *slot(Function *function) {
-    return reinterpret_cast<void *>(function);
-}
+template <class Function> void *slot(Function *function) { return reinterpret_cast<void *>(function); }
 
-template <class Function>
-PyCFunction method(Function *function) {
+template <class Function> PyCFunction method(Function *function) {
     return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
 }
 
@@ -219,8 +216,7 @@ PyObject *arguments_of(PyObject *self, void *) {
 // --- the owner -------------------------------------------------------------------------------
 
 // Visits all pending timers; nothing changes on the wheel meanwhile.
-template <class Visit>
-int visit_pending(owner *wheel, Visit visit) {
+template <class Visit> int visit_pending(owner *wheel, Visit visit) {
     tw_walk walk = {};
     while (tw_node *node = tw_walk_next(&wheel->wheel, &walk)) {
         if (const int result = visit(timer_of(node)); result != 0) {
@@ -233,7 +229,8 @@ int visit_pending(owner *wheel, Visit visit) {
 
 int traverse_owner(PyObject *self, visitproc visit, void *arg) {
     Py_VISIT(Py_TYPE(self));
-    return visit_pending(reinterpret_cast<owner *>(self), [=](timer *each) { return visit(object_of(each), arg); });
+    return visit_pending(reinterpret_cast<owner *>(self),
+                         [=](timer *each) { return visit(object_of(each), arg); });
 }
 
 // From now on nothing is armed. The wheel gives up its references, which may run destructors.
@@ -255,7 +252,8 @@ tw_tick next_tick(owner *wheel) {
 }
 
 int compare_due(const void *left, const void *right) {
-    const int64_t a = (*static_cast<timer *const *>(left))->due_ns, b = (*static_cast<timer *const *>(right))->due_ns;
+    const int64_t a = (*static_cast<timer *const *>(left))->due_ns,
+                  b = (*static_cast<timer *const *>(right))->due_ns;
     return (a > b) - (a < b);
 }
 

@@ -16,11 +16,11 @@ enum class driver : unsigned char { none, thread, loop, virtual_time };
 
 struct timer_wheel : owner {
     driver driven_by;
-    int descriptor;     // a timerfd: readable when something is due; -1: not needed so far
-    tw_tick set_for;    // the tick that the descriptor is set for; TW_NEVER: none
-    int64_t now_ns;     // of virtual time
-    bool is_driven;     // dispatch or advance runs
-    timer *running;     // whose callback runs, on the thread `driving`
+    int descriptor;   // a timerfd: readable when something is due; -1: not needed so far
+    tw_tick set_for;  // the tick that the descriptor is set for; TW_NEVER: none
+    int64_t now_ns;   // of virtual time
+    bool is_driven;   // dispatch or advance runs
+    timer *running;   // whose callback runs, on the thread `driving`
     unsigned long driving;
 
     // cancel_wait and close wait here without the GIL until `returned` has changed. With the GIL they have
@@ -125,8 +125,7 @@ bool wait_for_callback(timer_wheel *wheel) {
     bool has_changed = false, interrupted = false;
     ++wheel->waiting;
     while (!has_changed && !interrupted) {
-        Py_BEGIN_ALLOW_THREADS
-        timespec until;
+        Py_BEGIN_ALLOW_THREADS timespec until;
         clock_gettime(CLOCK_REALTIME, &until);
         until.tv_nsec += 50000000;
         until.tv_sec += until.tv_nsec / 1000000000;
@@ -136,8 +135,7 @@ bool wait_for_callback(timer_wheel *wheel) {
             pthread_cond_timedwait(&wheel->changed, &wheel->mutex, &until);
         has_changed = wheel->returned != returned;
         pthread_mutex_unlock(&wheel->mutex);
-        Py_END_ALLOW_THREADS
-        interrupted = PyErr_CheckSignals() != 0;
+        Py_END_ALLOW_THREADS interrupted = PyErr_CheckSignals() != 0;
     }
     --wheel->waiting;
     return !interrupted;
@@ -207,7 +205,8 @@ bool check_arming(owner *wheel, PyObject *const *arguments, Py_ssize_t count) {
     return is_open(wheel);
 }
 
-PyObject *arm(timer_wheel *wheel, PyObject *const *arguments, Py_ssize_t count, int64_t due_ns, int64_t period_ns) {
+PyObject *arm(timer_wheel *wheel, PyObject *const *arguments, Py_ssize_t count, int64_t due_ns,
+              int64_t period_ns) {
     timer *made = make_timer(wheel, arguments[1], arguments + 2, count - 2);
     if (made == nullptr)
         return nullptr;
@@ -294,8 +293,7 @@ bool fire_until(timer_wheel *wheel, int64_t now) {
 }
 
 // Runs drive() as the only one that drives the wheel.
-template <class Drive>
-bool drive(timer_wheel *wheel, driver expected, Drive drive) {
+template <class Drive> bool drive(timer_wheel *wheel, driver expected, Drive drive) {
     if (!is_open(wheel))
         return false;
     if (wheel->driven_by != expected) {
@@ -303,7 +301,8 @@ bool drive(timer_wheel *wheel, driver expected, Drive drive) {
         return false;
     }
     if (wheel->is_driven) {
-        PyErr_SetString(PyExc_RuntimeError, "the timers are being driven already, by a callback or another thread");
+        PyErr_SetString(PyExc_RuntimeError,
+                        "the timers are being driven already, by a callback or another thread");
         return false;
     }
     Py_INCREF(&wheel->base);
@@ -335,11 +334,10 @@ PyObject *run_thread(PyObject *self, PyObject *) {
     timer_wheel *wheel = wheel_of(self);
     while (!wheel->closed) {
         pollfd readable = {wheel->descriptor, POLLIN, 0};
-        Py_BEGIN_ALLOW_THREADS
-        poll(&readable, 1, -1);
-        Py_END_ALLOW_THREADS
-        if (!wheel->closed && !drive(wheel, driver::thread, [=] { return fire_until(wheel, monotonic()); }))
-            return nullptr;
+        Py_BEGIN_ALLOW_THREADS poll(&readable, 1, -1);
+        Py_END_ALLOW_THREADS if (!wheel->closed && !drive(wheel, driver::thread, [=] {
+                                     return fire_until(wheel, monotonic());
+                                 })) return nullptr;
     }
     close_descriptor(wheel);
     Py_RETURN_NONE;
@@ -441,35 +439,35 @@ PyMethodDef methods_of_wheel[] = {
     {"call_later", method(call_later), METH_FASTCALL,
      "call_later(delay, callback, *args): calls callback(*args) once, `delay` seconds from now."},
     {"call_at", method(call_at), METH_FASTCALL,
-     "call_at(when, callback, *args): calls callback(*args) once, when time() reads `when`; at once if that has "
+     "call_at(when, callback, *args): calls callback(*args) once, when time() reads `when`; at once if that "
+     "has "
      "passed."},
     {"every", method(every), METH_FASTCALL,
-     "every(period, callback, *args): calls callback(*args) every `period` seconds, without drift, until it is "
+     "every(period, callback, *args): calls callback(*args) every `period` seconds, without drift, until it "
+     "is "
      "cancelled. A late call stands for those that were missed."},
     {"time", time_of, METH_NOARGS, "The present time in seconds: time.monotonic(), or virtual time."},
-    {"pending", list_pending, METH_NOARGS, "A list of the pending timers, in the order in which they are due."},
-    {"fileno", descriptor_of, METH_NOARGS, "With the driver \"loop\": a descriptor that is readable when timers are due."},
+    {"pending", list_pending, METH_NOARGS,
+     "A list of the pending timers, in the order in which they are due."},
+    {"fileno", descriptor_of, METH_NOARGS,
+     "With the driver \"loop\": a descriptor that is readable when timers are due."},
     {"dispatch", dispatch, METH_NOARGS, "With the driver \"loop\": calls the callbacks that are due."},
     {"advance", advance, METH_O,
-     "advance(seconds): with the driver \"virtual\", moves time on, and calls the callbacks that become due."},
+     "advance(seconds): with the driver \"virtual\", moves time on, and calls the callbacks that become "
+     "due."},
     {"_close", close_wheel, METH_NOARGS, nullptr},
     {"_leave_to_parent", leave_to_parent, METH_NOARGS, nullptr},
     {"_run_thread", run_thread, METH_NOARGS, nullptr},
     {}};
 
-PyMemberDef members_of_wheel[] = {{"closed", T_BOOL, offsetof(owner, closed), READONLY, "Whether close() was called."},
-                                  {}};
+PyMemberDef members_of_wheel[] = {
+    {"closed", T_BOOL, offsetof(owner, closed), READONLY, "Whether close() was called."}, {}};
 
-PyType_Slot slots_of_wheel[] = {{Py_tp_new, slot(new_wheel)},
-                                {Py_tp_init, slot(init_wheel)},
-                                {Py_tp_dealloc, slot(free_wheel)},
-                                {Py_tp_traverse, slot(traverse_owner)},
-                                {Py_tp_clear, slot(clear_owner)},
-                                {Py_sq_length, slot(length_of)},
-                                {Py_nb_bool, slot(always)},
-                                {Py_tp_methods, methods_of_wheel},
-                                {Py_tp_members, members_of_wheel},
-                                {}};
+PyType_Slot slots_of_wheel[] = {{Py_tp_new, slot(new_wheel)},      {Py_tp_init, slot(init_wheel)},
+                                {Py_tp_dealloc, slot(free_wheel)}, {Py_tp_traverse, slot(traverse_owner)},
+                                {Py_tp_clear, slot(clear_owner)},  {Py_sq_length, slot(length_of)},
+                                {Py_nb_bool, slot(always)},        {Py_tp_methods, methods_of_wheel},
+                                {Py_tp_members, members_of_wheel}, {}};
 PyType_Spec spec_of_wheel = {"tickwheel._tickwheel.Wheel", sizeof(timer_wheel), 0,
                              Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots_of_wheel};
 
@@ -477,29 +475,28 @@ PyMethodDef methods_of_timer[] = {
     {"cancel", cancel_timer, METH_NOARGS,
      "Ends the timer. Returns True if that prevented a call. Does not wait for a callback that runs."},
     {"cancel_wait", cancel_wait, METH_NOARGS,
-     "As cancel; also waits until the callback runs on no other thread. Do not hold a lock that the callback takes."},
+     "As cancel; also waits until the callback runs on no other thread. Do not hold a lock that the callback "
+     "takes."},
     {"move", move_timer, METH_O,
      "move(delay): a pending timer is now due `delay` seconds from now. Returns False if it is not pending."},
-    {"when", when_of_timer, METH_NOARGS, "The reading of time() at which the timer is due; None if it is not pending."},
+    {"when", when_of_timer, METH_NOARGS,
+     "The reading of time() at which the timer is due; None if it is not pending."},
     {"remaining", remaining, METH_NOARGS, "The seconds until the timer is due; None if it is not pending."},
     {"pending", timer_pends, METH_NOARGS, "Whether the timer will fire, or fire again."},
     {}};
 
-PyGetSetDef attributes_of_timer[] = {{"callback", callback_of, nullptr, "The callback.", nullptr},
-                                     {"args", arguments_of, nullptr, "The arguments of the callback.", nullptr},
-                                     {}};
+PyGetSetDef attributes_of_timer[] = {
+    {"callback", callback_of, nullptr, "The callback.", nullptr},
+    {"args", arguments_of, nullptr, "The arguments of the callback.", nullptr},
+    {}};
 
-PyMemberDef members_of_timer[] = {{"__weaklistoffset__", T_PYSSIZET, offsetof(timer, weak_references), READONLY, nullptr},
-                                  {}};
+PyMemberDef members_of_timer[] = {
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(timer, weak_references), READONLY, nullptr}, {}};
 
-PyType_Slot slots_of_timer[] = {{Py_tp_dealloc, slot(free_timer)},
-                                {Py_tp_traverse, slot(traverse_timer)},
-                                {Py_tp_clear, slot(clear_timer)},
-                                {Py_tp_repr, slot(describe)},
-                                {Py_tp_methods, methods_of_timer},
-                                {Py_tp_getset, attributes_of_timer},
-                                {Py_tp_members, members_of_timer},
-                                {}};
+PyType_Slot slots_of_timer[] = {{Py_tp_dealloc, slot(free_timer)}, {Py_tp_traverse, slot(traverse_timer)},
+                                {Py_tp_clear, slot(clear_timer)},  {Py_tp_repr, slot(describe)},
+                                {Py_tp_methods, methods_of_timer}, {Py_tp_getset, attributes_of_timer},
+                                {Py_tp_members, members_of_timer}, {}};
 PyType_Spec spec_of_timer = {"tickwheel.Timer", offsetof(timer, arguments), sizeof(PyObject *),
                              Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
                              slots_of_timer};

@@ -439,7 +439,9 @@ class AtTheEnd(unittest.TestCase):
         self.assertEqual((ended.returncode, ended.stderr), (0, ""))
 
     def test_with_timers_pending(self):
-        self.expect_a_quiet_end("wheel = tickwheel.TimerWheel()\nwheel.every(0.001, len, 'x')\nwheel.call_later(9, len, 'x')")
+        self.expect_a_quiet_end(
+            "wheel = tickwheel.TimerWheel()\nwheel.every(0.001, len, 'x')\nwheel.call_later(9, len, 'x')"
+        )
 
     def test_with_fast_timers_that_fire_all_the_time(self):
         for _ in range(5):
@@ -451,7 +453,9 @@ class AtTheEnd(unittest.TestCase):
             )
 
     def test_inside_a_callback_that_runs(self):
-        self.expect_a_quiet_end("wheel = tickwheel.TimerWheel()\nwheel.call_later(0, time.sleep, 0.1)\ntime.sleep(0.02)")
+        self.expect_a_quiet_end(
+            "wheel = tickwheel.TimerWheel()\nwheel.call_later(0, time.sleep, 0.1)\ntime.sleep(0.02)"
+        )
 
     def test_a_forked_child_keeps_virtual_time(self):
         self.expect_a_quiet_end(

@@ -10,9 +10,9 @@ million.
 tickwheel.asyncio has an event loop whose timers are on such a wheel.
 """
 
+import atexit
 import os
 import threading
-import atexit
 import weakref
 
 from ._tickwheel import VERSION, Timer, Wheel

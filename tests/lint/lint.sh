@@ -42,7 +42,10 @@ sources() {
     find "$@" -type f \( "${extensions[@]:1}" \) -print0 | sort -z
 }
 
-all_sources() { sources c h cpp hpp in include src drivers calendar durable boards tests bench examples adopt toolchains tools; }
+all_sources() {
+    sources c h cpp hpp in include src drivers calendar durable boards tests bench examples adopt toolchains tools
+    sources cpp hpp in python/src | grep -zv '/tickwheel\.' # the library in two files, where setup.py has written them
+}
 
 formatting() {
     [ "$fix" != --fix ] || all_sources | xargs -0 clang-format -i

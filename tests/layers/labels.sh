@@ -1,9 +1,9 @@
 #!/bin/sh
 # labels.sh CTEST BUILD TESTS: succeeds if each test of ctest has a subject as a label: the
-# name of a folder of tests/, or examples, boards, kernels, calendar or durable. `ctest -L` misses a test without one.
+# name of a folder of tests/, or examples, python, boards, kernels, calendar or durable. `ctest -L` misses a test without one.
 set -u
 ctest=$1 build=$2 tests=$3
-subjects="examples|boards|kernels|calendar|durable"
+subjects="examples|python|boards|kernels|calendar|durable"
 for folder in "$tests"/*/; do
     subjects="$subjects|$(basename "$folder")"
 done

@@ -7,6 +7,7 @@ databases=(pkg-config libsqlite3-dev libpq-dev) # durable timers support the ins
 tests=("${compiler[@]}" python3 libcmocka-dev libgtest-dev "${databases[@]}")
 loops=(pkg-config libuv1-dev libevent-dev libev-dev libglib2.0-dev libsystemd-dev libasio-dev liburing-dev)
 tests_of_core=("${compiler[@]}" pkg-config libcmocka-dev) # for TW_TESTS=core
+# shellcheck disable=SC2034 # ./dev uses it
 python=(python3-dev python3-venv python3-pip python3-setuptools python3-wheel)
 cortexm=(gcc-arm-none-eabi libstdc++-arm-none-eabi-dev)
 

@@ -1,5 +1,5 @@
-/* A program in C with the two files and their runtime. Timers of each kind fire on virtual time, and a node and a
- * work item on the thread of each driver. It exits with 1 at the first mistake. */
+/* A program in C with the two files and their runtime. Timers of each kind fire on virtual time, and a node
+ * and a work item on the thread of each driver. It exits with 1 at the first mistake. */
 #include "tickwheel.h"
 
 #include <errno.h>
@@ -41,7 +41,8 @@ static void fire_on_virtual_time(void) {
     int fires = 0;
     EXPECT(tw_runtime_new(&rt, &options) == 0);
     EXPECT(tw_timers_new(&timers, rt, NULL) == 0 && tw_keyed_new(&keyed, rt, NULL) == 0);
-    EXPECT(tw_node_init(&node, count, &fires) == 0 && tw_runtime_every(rt, &node, TW_SECOND, TW_COALESCE) == 0);
+    EXPECT(tw_node_init(&node, count, &fires) == 0 &&
+           tw_runtime_every(rt, &node, TW_SECOND, TW_COALESCE) == 0);
     EXPECT(tw_timer_after(timers, &handle, 2 * TW_SECOND, count_event, &fires) == 0);
     EXPECT(tw_keyed_after(keyed, tw_key_string("session 7"), 9 * TW_SECOND, count_event, &fires) == 0);
     EXPECT(tw_keyed_move(keyed, tw_key_string("session 7"), 3 * TW_SECOND) == 0);

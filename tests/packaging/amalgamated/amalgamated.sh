@@ -69,7 +69,7 @@ runtime_runs() {
 for pair in "gcc g++" "clang clang++"; do
     cc=${pair% *} cxx=${pair#* }
     there "$cxx" || continue
-    runtime_runs "$cc" "$cxx" -O1
+    runtime_runs "$cc" "$cxx"
     wheel_runs "$cc" "$cxx" c++17 -DTW_RUNTIME=0
     if "$cc" -DTW_TREE=1 program.c tickwheel.o -o program 2>/dev/null; then
         echo "a program with the tree linked with an object with the wheel"
@@ -80,7 +80,7 @@ for pair in "gcc g++" "clang clang++"; do
 done
 if there gcc -m32; then
     wheel_runs gcc g++ c++17 -m32 -O2 -DTW_RUNTIME=0
-    runtime_runs gcc g++ -m32 -O1
+    runtime_runs gcc g++ -m32
 fi
 
 # The mistakes that a user makes on Linux: the compiler names the cure.

@@ -3,8 +3,8 @@
 //     tickwheel::runtime rt;
 //     tickwheel::scheduler timers(rt);
 //     stdexec::sync_wait(timers.schedule_after(50ms) | stdexec::then([] { return poll(); }));
-//     auto limited = exec::when_any(fetch(url), timers.schedule_after(1s) | stdexec::then([] { return late;
-//     }));
+//     auto too_late = timers.schedule_after(1s) | stdexec::then([] { return late; });
+//     auto limited = exec::when_any(fetch(url), std::move(too_late));
 //
 // The header uses stdexec, of April 2026 or later, if the include path has <stdexec/execution.hpp>, and
 // otherwise std::execution of C++26. We have not tested the latter, as no compiler of Debian has it. All

@@ -3,20 +3,19 @@
 //     tickwheel::asio_attachment timers(loop.get_executor(), rt, on_failed);
 //     loop.run();                            // the callbacks of the runtime's timers run here
 //     ...
-//     timers.detach();                       // or its destructor; callbacks included
+//     timers.detach();                       // or its destructor
 //     tw_runtime_free(rt);
 //
 // Asio comes from Boost if TICKWHEEL_BOOST_ASIO is defined. C++14.
 //
-//   Owners     Loop and runtime are yours; the runtime (native() of a tickwheel::runtime, too) has the driver
-//              "timerfd" and is not started. Detach before you free either. The attachment may be
-//              destroyed in a callback.
+//   Owners     Loop and runtime are yours; the runtime (native() of a tickwheel::runtime, too) has the
+//              driver "timerfd" and is not started. Detach before you free either. A callback may detach,
+//              and may destroy the attachment.
 //   Threads    If several threads run the loop, pass a strand instead of its executor, and attach and detach
 //              on that. Timers may be armed on any thread.
 //   The loop   An attached runtime keeps run() going, also with no timer pending. A callback may run the
-//   loop;
-//              no timer of the runtime fires in there.
-// Exceptions may leave callbacks of the C interface: they come out of run(), which may be called again.
+//              loop; no timer of the runtime fires in there.
+//   Exceptions may leave callbacks of the C interface: they come out of run(), which may be called again.
 #ifndef TICKWHEEL_LOOPS_ASIO_HPP
 #define TICKWHEEL_LOOPS_ASIO_HPP
 

@@ -7,14 +7,12 @@
 //     tw_runtime_free(rt);
 //
 //   Owners     The runtime (native() of a tickwheel::runtime, too) is yours; it has the driver "timerfd" and
-//   is
-//              not started. Detach before you free it. In a callback, detach and deleteLater() instead of
+//              is not started. Detach before you free it. In a callback, detach and deleteLater() instead of
 //              destroying the attachment, as with any QObject in an event of its own.
 //   Threads    The attachment belongs to the thread that makes it, which needs an event loop
-//   (QCoreApplication
-//              or QThread); detach there. Timers may be armed on any thread.
+//              (QCoreApplication or QThread); detach there. Timers may be armed on any thread.
 //   The loop   A callback may run a QEventLoop or a dialog; no timer of the runtime fires in there.
-// Exceptions must not leave callbacks, because none may pass through Qt.
+//   Exceptions must not leave callbacks, because none may pass through Qt.
 #ifndef TICKWHEEL_LOOPS_QT_HPP
 #define TICKWHEEL_LOOPS_QT_HPP
 

@@ -25,8 +25,7 @@ namespace {
 
 // A tick is a microsecond: finer ticks would cost each timer more moves on the wheel before it fires.
 constexpr int64_t tick_ns = 1000;
-constexpr int64_t never =
-    INT64_MAX / tick_ns * tick_ns;  // a time that is not reached; a whole number of ticks
+constexpr int64_t never = INT64_MAX / tick_ns * tick_ns;  // not reached; a whole number of ticks
 
 int64_t monotonic() {
     timespec now;

@@ -16,11 +16,11 @@ enum class driver : unsigned char { none, thread, loop, virtual_time };
 
 struct timer_wheel : owner {
     driver driven_by;
-    int descriptor;   // a timerfd: readable when something is due; -1: not needed so far
+    int descriptor;   // a timerfd: readable when a timer is due; -1: none
     tw_tick set_for;  // the tick that the descriptor is set for; TW_NEVER: none
     int64_t now_ns;   // of virtual time
     bool is_driven;   // dispatch or advance runs
-    timer *running;   // whose callback runs, on the thread `driving`
+    timer *running;   // its callback runs, on the thread `driving`; null: none does
     unsigned long driving;
 
     // cancel_wait and close wait here without the GIL until `returned` has changed. With the GIL they have
@@ -125,7 +125,8 @@ bool wait_for_callback(timer_wheel *wheel) {
     bool has_changed = false, interrupted = false;
     ++wheel->waiting;
     while (!has_changed && !interrupted) {
-        Py_BEGIN_ALLOW_THREADS timespec until;
+        PyThreadState *const this_thread = PyEval_SaveThread();
+        timespec until;
         clock_gettime(CLOCK_REALTIME, &until);
         until.tv_nsec += 50000000;
         until.tv_sec += until.tv_nsec / 1000000000;
@@ -135,7 +136,8 @@ bool wait_for_callback(timer_wheel *wheel) {
             pthread_cond_timedwait(&wheel->changed, &wheel->mutex, &until);
         has_changed = wheel->returned != returned;
         pthread_mutex_unlock(&wheel->mutex);
-        Py_END_ALLOW_THREADS interrupted = PyErr_CheckSignals() != 0;
+        PyEval_RestoreThread(this_thread);
+        interrupted = PyErr_CheckSignals() != 0;
     }
     --wheel->waiting;
     return !interrupted;
@@ -292,8 +294,9 @@ bool fire_until(timer_wheel *wheel, int64_t now) {
     return true;
 }
 
-// Runs drive() as the only one that drives the wheel.
-template <class Drive> bool drive(timer_wheel *wheel, driver expected, Drive drive) {
+// Runs fire_due() while the wheel is marked as driven, so a callback or another thread cannot drive the
+// wheel, too.
+template <class FireDue> bool drive(timer_wheel *wheel, driver expected, FireDue fire_due) {
     if (!is_open(wheel))
         return false;
     if (wheel->driven_by != expected) {
@@ -308,10 +311,10 @@ template <class Drive> bool drive(timer_wheel *wheel, driver expected, Drive dri
     Py_INCREF(&wheel->base);
     wheel->is_driven = true;
     wheel->driving = PyThread_get_thread_ident();
-    bool done = drive();
+    bool done = fire_due();
     wheel->is_driven = false;
     if (wheel->descriptor >= 0 && !wheel->closed) {
-        // Keeps an interrupt while the descriptor is set.
+        // An exception of fire_due() must not be set while set_descriptor() sets its own.
         PyObject *type, *value, *trace;
         PyErr_Fetch(&type, &value, &trace);
         done = set_descriptor(wheel, next_tick(wheel)) && done;
@@ -334,10 +337,11 @@ PyObject *run_thread(PyObject *self, PyObject *) {
     timer_wheel *wheel = wheel_of(self);
     while (!wheel->closed) {
         pollfd readable = {wheel->descriptor, POLLIN, 0};
-        Py_BEGIN_ALLOW_THREADS poll(&readable, 1, -1);
-        Py_END_ALLOW_THREADS if (!wheel->closed && !drive(wheel, driver::thread, [=] {
-                                     return fire_until(wheel, monotonic());
-                                 })) return nullptr;
+        PyThreadState *const this_thread = PyEval_SaveThread();
+        poll(&readable, 1, -1);
+        PyEval_RestoreThread(this_thread);
+        if (!wheel->closed && !drive(wheel, driver::thread, [=] { return fire_until(wheel, monotonic()); }))
+            return nullptr;
     }
     close_descriptor(wheel);
     Py_RETURN_NONE;
@@ -440,12 +444,10 @@ PyMethodDef methods_of_wheel[] = {
      "call_later(delay, callback, *args): calls callback(*args) once, `delay` seconds from now."},
     {"call_at", method(call_at), METH_FASTCALL,
      "call_at(when, callback, *args): calls callback(*args) once, when time() reads `when`; at once if that "
-     "has "
-     "passed."},
+     "has passed."},
     {"every", method(every), METH_FASTCALL,
      "every(period, callback, *args): calls callback(*args) every `period` seconds, without drift, until it "
-     "is "
-     "cancelled. A late call stands for those that were missed."},
+     "is cancelled. A late call stands for those that were missed."},
     {"time", time_of, METH_NOARGS, "The present time in seconds: time.monotonic(), or virtual time."},
     {"pending", list_pending, METH_NOARGS,
      "A list of the pending timers, in the order in which they are due."},

@@ -285,11 +285,6 @@ class OnTheWheel(TimersOfALoop, unittest.TestCase):
 
         self.assertIsInstance(tickwheel.asyncio.run(main()), tickwheel.asyncio.EventLoop)
 
-    def test_a_policy_makes_such_loops(self):
-        loop = tickwheel.asyncio.EventLoopPolicy().new_event_loop()
-        self.assertIsInstance(loop, tickwheel.asyncio.EventLoop)
-        loop.close()
-
 
 if __name__ == "__main__":
     unittest.main()

@@ -15,7 +15,7 @@ from asyncio import format_helpers
 
 from ._tickwheel import LoopTimers, TimerHandle
 
-__all__ = ["EventLoop", "EventLoopPolicy", "TimerHandle", "run"]
+__all__ = ["EventLoop", "TimerHandle", "run"]
 
 
 class _Selector:
@@ -69,10 +69,6 @@ class EventLoop(LoopTimers, asyncio.SelectorEventLoop):
             frame = handle._source_traceback[-1]
             words.append(f"created at {frame[0]}:{frame[1]}")
         return f"<{' '.join(words)}>"
-
-
-class EventLoopPolicy(asyncio.DefaultEventLoopPolicy):
-    _loop_factory = EventLoop
 
 
 def run(main, *, debug=None):

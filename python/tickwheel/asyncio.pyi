@@ -7,7 +7,7 @@ from typing import Any, TypeVar, TypeVarTuple, Unpack, final
 _T = TypeVar("_T")
 _Ts = TypeVarTuple("_Ts")
 
-__all__ = ["EventLoop", "EventLoopPolicy", "TimerHandle", "run"]
+__all__ = ["EventLoop", "TimerHandle", "run"]
 
 @final
 class TimerHandle:
@@ -37,7 +37,5 @@ class EventLoop(asyncio.SelectorEventLoop):
         context: Context | None = None,
     ) -> TimerHandle: ...
     def pending_timers(self) -> list[TimerHandle]: ...
-
-class EventLoopPolicy(asyncio.DefaultEventLoopPolicy): ...
 
 def run(main: Coroutine[Any, Any, _T], *, debug: bool | None = None) -> _T: ...

@@ -1,5 +1,6 @@
-"""The tests of TimerWheel."""
+"""The tests of TimerWheel, and of the stubs."""
 
+import ast
 import gc
 import os
 import random
@@ -11,8 +12,9 @@ import threading
 import time
 import unittest
 import weakref
+from pathlib import Path
 
-import tickwheel
+import tickwheel.asyncio
 from tickwheel import TimerWheel
 
 PATIENCE = 60  # only a broken test waits this long
@@ -319,7 +321,6 @@ class OnAThread(unittest.TestCase):
                 timer.cancel()
                 del timer
 
-
     def test_a_callback_may_close_the_wheel_that_calls_it(self):
         wheel, closed = TimerWheel(), threading.Event()
         wheel.call_later(0, lambda: (wheel.close(), closed.set()))
@@ -490,6 +491,26 @@ class AtTheEnd(unittest.TestCase):
             "assert os.waitpid(child, 0)[1] == 0\n"
             "assert not wheel.closed and len(wheel) == 1"
         )
+
+
+class Stubs(unittest.TestCase):
+    def test_have_the_names_of_the_modules(self):
+        for module in (tickwheel, tickwheel.asyncio):
+            stub = ast.parse(Path(module.__file__).with_suffix(".pyi").read_text("utf-8"))
+            classes = [each for each in stub.body if isinstance(each, ast.ClassDef)]
+            functions = [each for each in stub.body if isinstance(each, ast.FunctionDef)]
+            self.assertEqual({each.name for each in classes + functions}, set(module.__all__))
+            for each in classes:
+                described = self.public(method.name for method in each.body)
+                ours, others = set(), set()
+                for base in getattr(module, each.name).__mro__:
+                    (ours if base.__module__.startswith("tickwheel") else others).update(self.public(vars(base)))
+                self.assertLessEqual(ours - others, described)
+                self.assertLessEqual(described, ours)
+
+    @staticmethod
+    def public(names):
+        return {name for name in names if not name.startswith("_")}
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ AMALGAMATE = HERE.parent / "packaging/amalgamate/amalgamate.py"
 # The library in two files. An sdist has them; in the repository they are made here.
 if AMALGAMATE.exists():
     subprocess.run([sys.executable, "-B", AMALGAMATE, HERE / "src"], check=True)
-    (HERE / "src/tickwheel.hpp").unlink()
 
 numbers = re.findall(r"define TW_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)", (HERE / "src/tickwheel.h").read_text("utf-8"))
 setup(

@@ -30,7 +30,6 @@ def main():
     index.mkdir(parents=True)
     shutil.copytree(ROOT / "python", folder / "source", ignore=shutil.ignore_patterns("build", "*.egg-info"))
     run(sys.executable, "-B", ROOT / "packaging/amalgamate/amalgamate.py", folder / "source/src")
-    (folder / "source/src/tickwheel.hpp").unlink()
 
     # What `python3 -m build` and pip do, each part once.
     make_sdist = f"from setuptools import build_meta; build_meta.build_sdist({str(index)!r})"

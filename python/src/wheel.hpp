@@ -477,7 +477,7 @@ PyMethodDef methods_of_timer[] = {
     {"cancel", cancel_timer, METH_NOARGS,
      "Ends the timer. Returns True if that prevented a call. Does not wait for a callback that runs."},
     {"cancel_wait", cancel_wait, METH_NOARGS,
-     "As cancel; also waits until the callback runs on no other thread. Do not hold a lock that the callback "
+     "As cancel; also waits until no other thread runs the callback. Do not hold a lock that the callback "
      "takes."},
     {"move", move_timer, METH_O,
      "move(delay): a pending timer is now due `delay` seconds from now. Returns False if it is not pending."},

@@ -1,6 +1,6 @@
 #!/bin/sh
-# labels.sh CTEST BUILD TESTS: succeeds if each test of ctest has a subject as a label: the
-# name of a folder of tests/, or examples, python, boards, kernels, calendar or durable. `ctest -L` misses a test without one.
+# labels.sh CTEST BUILD TESTS: succeeds if each test of ctest has a subject as a label: the name of a folder of tests/, or
+# one of those below. `ctest -L` misses a test without one.
 set -u
 ctest=$1 build=$2 tests=$3
 subjects="examples|python|boards|kernels|calendar|durable"

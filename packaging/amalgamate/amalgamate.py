@@ -23,12 +23,13 @@ def read(path):
 def template(name):
     """The text of a template, with the sources of the runtime as CMake lists them."""
     sources = SOURCES.search(read(ROOT / "cmake/TickwheelLibrary.cmake"))[1].split()
-    return read(HERE / f"{name}.in").replace("@RUNTIME_SOURCES@\n", "".join(f'#include "../../{each}"\n' for each in sources))
+    includes = "".join(f'#include "../../{each}"\n' for each in sources)
+    return read(HERE / f"{name}.in").replace("@RUNTIME_SOURCES@\n", includes)
 
 
 def file_of(include, folder):
     if include[1]:
-        beside = folder / include[1]  # a file of the same room, or of another one
+        beside = folder / include[1]  # a file of the same folder, or of another one in src
         return (beside if beside.exists() else ROOT / "src" / include[1]).resolve()
     of_boards = ROOT / "boards/include" / include[2]
     return of_boards if of_boards.exists() else ROOT / "include" / include[2]
@@ -48,7 +49,7 @@ def with_includes(text, folder, included):
     """A text with all that it includes, except for files that are included already."""
 
     def shared_first(either):
-        """A choice between includes, behind what all of them need."""
+        """A choice between two groups of includes, after the files that both need."""
         branches = [reached(branch, folder, []) for branch in either.groups()]
         return "".join(f'#include "{file}"\n' for file in branches[0] if file in branches[1]) + either[0]
 
@@ -70,11 +71,12 @@ def main():
     for setting in re.findall(r"^#define (TW_\w+)", read(Path(f"{CONFIG}.in")), re.M):
         if f"#define {setting} " not in read(HERE / "tickwheel.h.in"):
             raise SystemExit(f"amalgamate: tickwheel.h.in lacks {setting} of config.h.in")
-    version = ".".join(re.findall(r"define TW_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)", read(ROOT / "include/tickwheel/version.h")))
+    numbers = re.findall(r"define TW_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)", read(ROOT / "include/tickwheel/version.h"))
     licence = "".join(f" * {line}".rstrip() + "\n" for line in read(ROOT / "LICENSE").splitlines())
     included = {CONFIG}
     for name in ("tickwheel.h", "tickwheel.cpp", "tickwheel.hpp"):
-        text = with_includes(template(name), HERE, included).replace("@VERSION@", version).replace("@LICENCE@\n", licence)
+        text = with_includes(template(name), HERE, included)
+        text = text.replace("@VERSION@", ".".join(numbers)).replace("@LICENCE@\n", licence)
         (folder / name).write_text(re.sub(r"\n{3,}", "\n\n", text), encoding="utf-8")
 
 

@@ -99,7 +99,8 @@ breaks=$(
     room boards/zephyr timers.c '' "$kernel_headers|stdbool\.h"
     includes_in include/tickwheel/loops '*' | grep -E ':("|<tickwheel/)' | grep -v ':<tickwheel/runtime\.h>$'
     for folder in include calendar/include durable/include boards/include; do
-        includes_in $folder '*.h' | grep -v /loops/ | grep -vE ":(<(tickwheel/([a-z]+/)?[a-z_]+\.h|stdint\.h|stddef\.h)>|TW_PORT_HEADER)$" |
+        includes_in $folder '*.h' | grep -v /loops/ |
+            grep -vE ":(<(tickwheel/([a-z]+/)?[a-z_]+\.h|stdint\.h|stddef\.h)>|TW_PORT_HEADER)$" |
             grep -vE '/freertos/kernel\.h:[0-9]+:<(freertos/)?(FreeRTOS|task)\.h>$|/zephyr/timers\.h:[0-9]+:<zephyr/kernel\.h>$'
         includes_in $folder '*.hpp' | grep -v /loops/ | grep -vE ':<(tickwheel/([a-z_]+/)?[a-z_]+\.h(pp)?|[a-z_]+)>$' |
             grep -vE '/senders\.hpp:[0-9]+:<stdexec/execution\.hpp>$'

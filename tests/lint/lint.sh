@@ -173,8 +173,9 @@ too_old() {
 # adapters in loops/ need other libraries; examples/loops compiles them in C99 and in C++20.
 headers() {
     local header standard
-    printf '%s\n' -Wall -Wextra -Wpedantic -Werror -fsyntax-only -Iinclude -Icalendar/include -Idurable/include -Iboards/include -Itests/cpp/senders/standin "-I$config" \
-        "${kernels[@]}" "-DTW_PORT_HEADER=\"$PWD/src/ports/none/port.h\"" | sed 's/"/\\"/g' >"$build/flags"
+    printf '%s\n' -Wall -Wextra -Wpedantic -Werror -fsyntax-only -Iinclude -Icalendar/include -Idurable/include \
+        -Iboards/include -Itests/cpp/senders/standin "-I$config" "${kernels[@]}" \
+        "-DTW_PORT_HEADER=\"$PWD/src/ports/none/port.h\"" | sed 's/"/\\"/g' >"$build/flags"
     export -f compiled alone too_old
     export build
     while IFS= read -r -d '' header; do
@@ -185,7 +186,8 @@ headers() {
         for standard in c99 c11 c17 c++11 c++14 c++20; do
             printf '%s\n' "alone $header gcc $standard" "alone $header clang $standard"
         done
-    done < <(sources h hpp in include calendar/include durable/include boards/include | grep -zv /loops/) | xargs -P "$(nproc)" -L 1 bash -c '"$@"' lint >&2
+    done < <(sources h hpp in include calendar/include durable/include boards/include | grep -zv /loops/) |
+        xargs -P "$(nproc)" -L 1 bash -c '"$@"' lint >&2
 }
 
 # The bench compiles, except for the parts that need the libraries of others. Only the nightly run builds all of it.
@@ -204,7 +206,8 @@ header_sets() {
         sets=cmake/TickwheelHeaders.cmake
         [[ $header != boards/* ]] || sets=boards/boards.cmake
         header=${header#*include/tickwheel/}
-        [[ $header = port.h || $header = zephyr/* || $header = loops/* ]] || grep -qE "(^|[ /])$header([ )]|\$)" $sets || {
+        [[ $header = port.h || $header = zephyr/* || $header = loops/* ]] ||
+            grep -qE "(^|[ /])$header([ )]|\$)" $sets || {
             echo "lint: $header is missing in $sets" >&2
             failed=1
         }

@@ -294,7 +294,8 @@ def jobs_that_are_not_due_cost_nothing(bench):
     expect(all("using job_pending on job" in plan for _, plan in claims), "a claim does not use the index")
     for _, plan in plans:
         expect("Seq Scan on job" not in plan, f"all jobs are read by\n{plan}")
-    print(f"  {len(claims)} claims: {median(ms for ms, _ in claims):.2f} ms, memory +{grown // 1024} KiB, {size} bytes a job")
+    print(f"  {len(claims)} claims: {median(ms for ms, _ in claims):.2f} ms, memory +{grown // 1024} KiB, "
+          f"{size} bytes a job")
     expect(median(ms for ms, _ in claims) < 10, "claims take longer than 10 ms")
     expect(grown < 16 << 20, f"the process has grown by {grown} bytes")
     handler.end()

@@ -8,7 +8,9 @@ status=0
 # them.
 refuses_lines() {
     rm -rf "$scratch" && mkdir -p "$scratch" || exit 1
-    cp -R "$root/src" "$root/drivers" "$root/boards" "$root/include" "$root/tools" "$root/calendar" "$root/durable" "$scratch/" || exit 1
+    for folder in src drivers boards include tools calendar durable python; do
+        cp -R "$root/$folder" "$scratch/" || exit 1
+    done
     while IFS= read -r text; do
         file=${text%% *} line=${text#* }
         echo "$line" >>"$scratch/$file"
@@ -87,6 +89,10 @@ include/tickwheel/tickwheel.hpp #include "../../src/runtime/state.hpp"
 include/tickwheel/tw.h #include <stdio.h>
 include/tickwheel/tw.h #include "tw_private.h"
 include/tickwheel/loops/uv.h #include <tickwheel/tw.h>
+include/tickwheel/runtime.hpp #include <stdexec/execution.hpp>
+python/src/timer.hpp #include <tickwheel/tw.h>
+python/src/timer.hpp #include "core/wheel.hpp"
+python/src/loop.hpp #include "tickwheel.h"
 include/tickwheel/tw.h #include <FreeRTOS.h>
 include/tickwheel/tw.h #include <zephyr/kernel.h>
 boards/include/tickwheel/freertos/timers.h #include <task.h>

@@ -1,4 +1,7 @@
 // The built-in drivers. tickwheel/driver.h says which thread may call which of their functions.
+//
+// Each driver has a namespace of its own, such as epoll_driver, because packaging/amalgamate puts all sources
+// into one file.
 #pragma once
 
 #include <tickwheel/driver.h>

@@ -83,6 +83,11 @@ if there gcc -m32; then
     runtime_runs gcc g++ -m32
 fi
 
+# Headers of the repository that are not in the files include others that are; these must not be read again.
+echo '#include <tickwheel/senders.hpp>' >senders.cpp
+g++ -std=c++20 -Wall -Wextra -Werror -fsyntax-only -include tickwheel.hpp "-I$source/include" \
+    "-I$source/tests/cpp/senders/standin" senders.cpp
+
 # The mistakes that a user makes on Linux: the compiler names the cure.
 for mistake in "-std=c++17 -fno-exceptions" "-std=c++20" "-std=c++20 -fno-exceptions -DTW_PORT_NONE"; do
     # shellcheck disable=SC2086

@@ -90,11 +90,13 @@ def without_code(text):
 
 class Page:
     def __init__(self, name):
-        self.name = name
         self.sections = [Section("", 0)]
+        self.head, self.rows = None, []  # of tables; a row is (head, cells)
         paragraph, fence = [], None
         for line in (FOLDER / name).read_text().splitlines():
             section = self.sections[-1]
+            if not line.startswith("|"):
+                self.head = None
             if fence is not None:
                 if line.strip().startswith("```"):
                     section.code.append("\n".join(fence))
@@ -125,24 +127,15 @@ class Page:
 
     def row(self, line):
         cells = [plain(cell) for cell in re.split(r"(?<!\\)\|", line.strip().strip("|"))]
-        if not all(re.fullmatch(r":?-*:?", cell) for cell in cells):
-            self.sections[-1].code += re.findall(r"`([^`]+)`", line)
-            self.sections[-1].units += cells
-            self.sections[-1].numeric_cells += sum(1 for cell in cells if NUMERIC_CELL.fullmatch(cell))
-
-    def rows(self):
-        """Returns the tables' rows as (head, cells)."""
-        head, rows = None, []
-        for line in (FOLDER / self.name).read_text().splitlines():
-            if not line.startswith("|"):
-                head = None
-                continue
-            cells = [plain(cell) for cell in re.split(r"(?<!\\)\|", line.strip().strip("|"))]
-            if head is None:
-                head = cells
-            else:
-                rows.append((head, cells))
-        return rows
+        if all(re.fullmatch(r":?-*:?", cell) for cell in cells):
+            return
+        if self.head is None:
+            self.head = cells
+        else:
+            self.rows.append((self.head, cells))
+        self.sections[-1].code += re.findall(r"`([^`]+)`", line)
+        self.sections[-1].units += cells
+        self.sections[-1].numeric_cells += sum(1 for cell in cells if NUMERIC_CELL.fullmatch(cell))
 
 
 @functools.cache
@@ -263,7 +256,7 @@ def numbers_in_source(place):
 def numbers_in_cell(place):
     """Returns a list with the first number of a cell, PAGE: ROW | COLUMN, or None if there is no such number."""
     name, row, column = re.fullmatch(r"(\S+): (.+) \| (.+)", place).groups()
-    for head, cells in page(name).rows():
+    for head, cells in page(name).rows:
         if cells[0] == row and column in head:
             return [value(number) for number in re.findall(NUMBER, cells[head.index(column)])[:1]] or None
     return None

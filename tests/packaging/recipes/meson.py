@@ -39,7 +39,7 @@ run("meson", "setup", f"{folder}/build", sources, f"--prefix={folder}/installed"
     "--werror")
 plan = json.loads(run("meson", "introspect", "--installed", f"{folder}/build"))
 headers = {os.path.relpath(path, f"{folder}/installed/include/tickwheel") for path in plan.values() if "/include/" in path}
-equal(headers, public_headers() | {"config.h"}, "the installed headers")
+equal(headers, public_headers() | {"config.h", "loops"}, "the installed headers")
 equal(config_of(f"{folder}/build/include/tickwheel/config.h"), config_of(f"{build}/tickwheel-config/tickwheel/config.h"),
       "the settings in config.h")
 if os.environ.get("TW_NIGHTLY"):

@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 
-FRAME_MS = 80
+FRAME_MS = 80      # as in wheel_picture.c
 LAST_FRAMES = 10   # that the last frame stays, before the picture begins again
 STILL = 82         # a slot of the inner ring has just opened
 CHUNK = 6          # gives the smallest file

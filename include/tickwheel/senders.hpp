@@ -7,9 +7,9 @@
 //     auto limited = exec::when_any(fetch(url), std::move(too_late));
 //
 // The header uses stdexec, of April 2026 or later, if the include path has <stdexec/execution.hpp>, and
-// otherwise std::execution of C++26. We have not tested the latter, as no compiler of Debian has it. All
-// sources of a program must use the same of the two. A scheduler satisfies the concept
-// exec::timed_scheduler, so exec::schedule_after(timers, 50ms) works too.
+// otherwise std::execution of C++26, which we could not test: no compiler in Debian 12 has it. All sources of
+// a program must use the same library. A scheduler satisfies the concept exec::timed_scheduler, so
+// exec::schedule_after(timers, 50ms) works too.
 //
 // An operation is a sender connected to a receiver. It contains its timer, and nothing is allocated. A
 // started operation completes exactly once:
@@ -17,8 +17,9 @@
 //                (P1), and never inside start().
 //   set_stopped  If a stop is requested on the receiver's stop token before the timer's callback begins. The
 //                operation completes on the requesting thread, before the request returns, and does not wake
-//                the runtime's thread. If the stop was requested earlier, the operation completes inside
-//                start(). A request waits neither for the deadline nor for another operation's callback.
+//                the runtime's thread. If start() has not returned yet, the operation may complete inside
+//                start() instead; if the stop was requested before start(), it does. A request waits neither
+//                for the deadline nor for another operation's callback.
 // There is no set_error. While the runtime is stopped, only requests to stop complete operations.
 //
 // The runtime's destructor completes the remaining operations with set_stopped, on the thread that calls it.
@@ -255,8 +256,7 @@ template <class Clock> class scheduler {
     // Completes as soon as the runtime's thread gets to it.
     [[nodiscard]] sender schedule() const noexcept { return {*this, {}}; }
 
-    // Completes `delay` after the start. Throws std::system_error (invalid_argument) if the delay is not a
-    // number.
+    // Completes `delay` after the start. Throws std::system_error (invalid_argument) if the delay is NaN.
     template <class Rep, class Period>
     [[nodiscard]] sender schedule_after(std::chrono::duration<Rep, Period> delay) const {
         return {*this, detail::when_in(std::max(delay, delay.zero()))};

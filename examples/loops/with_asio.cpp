@@ -1,10 +1,11 @@
 // Timers in a loop of Asio.
+#include <tickwheel/loops/asio.hpp>
+
 #include <asio/io_context.hpp>
 #include <chrono>
 #include <optional>
 
 #include "story.h"
-#include <tickwheel/loops/asio.hpp>
 
 static asio::io_context *loop;
 static std::optional<tickwheel::asio_attachment> timers;

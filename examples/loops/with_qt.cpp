@@ -1,11 +1,12 @@
 // Timers in an event loop of Qt.
+#include <tickwheel/loops/qt.hpp>
+
 #include <QCoreApplication>
 #include <QEventLoop>
 #include <QTimer>
 #include <optional>
 
 #include "story.h"
-#include <tickwheel/loops/qt.hpp>
 
 static std::optional<tickwheel::qt_attachment> timers;
 

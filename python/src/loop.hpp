@@ -7,9 +7,14 @@
 
 namespace {
 
+struct due_handle {
+    timer *handle;
+    size_t place;  // in the order in which the wheel gave the handles out
+};
+
 struct loop_timers : owner {
     bool debug;
-    timer **due;  // room for the handles that are due in one round
+    due_handle *due;  // room for the handles that are due in one round
     size_t room;
 };
 
@@ -111,13 +116,21 @@ bool make_room(loop_timers *loop, size_t size) {
     if (size < loop->room)
         return true;
     const size_t room = loop->room == 0 ? 64 : loop->room * 2;
-    timer **due = loop->due;
-    PyMem_Resize(due, timer *, room);
+    due_handle *due = loop->due;
+    PyMem_Resize(due, due_handle, room);
     if (due == nullptr)
         return false;
     loop->due = due;
     loop->room = room;
     return true;
+}
+
+int compare_in_round(const void *left, const void *right) {
+    const due_handle &a = *static_cast<const due_handle *>(left),
+                     &b = *static_cast<const due_handle *>(right);
+    if (a.handle->when != b.handle->when)
+        return a.handle->when < b.handle->when ? -1 : 1;
+    return a.place < b.place ? -1 : 1;
 }
 
 // Passes the handles that are due to `append`, in the order of their times. Within a tick the wheel has the
@@ -126,17 +139,18 @@ PyObject *collect_due(PyObject *self, PyObject *append) {
     loop_timers *loop = loop_of(self);
     const tw_tick now = reached_at(monotonic());
     size_t size = 0;
+    bool sorted = true;
     tw_fire fire;
     while (make_room(loop, size) && tw_take(&loop->wheel, now, &fire) == 1) {
-        timer *each = timer_of(fire.node);
-        size_t place = size++;
-        for (; place > 0 && loop->due[place - 1]->when > each->when; --place)
-            loop->due[place] = loop->due[place - 1];
-        loop->due[place] = each;
+        loop->due[size] = {timer_of(fire.node), size};
+        sorted = sorted && (size == 0 || loop->due[size - 1].handle->when <= loop->due[size].handle->when);
+        ++size;
     }
+    if (!sorted)
+        qsort(loop->due, size, sizeof(due_handle), compare_in_round);
     bool done = true;
     for (size_t n = 0; n < size; ++n) {
-        PyObject *handle = object_of(loop->due[n]);
+        PyObject *handle = object_of(loop->due[n].handle);
         PyObject *result = done ? PyObject_CallOneArg(append, handle) : nullptr;
         done = result != nullptr;
         Py_XDECREF(result);

@@ -4,7 +4,6 @@
 #
 # ./dev lint compiles each header on its own. File sets came with CMake 3.23; older versions install the same
 # headers as files.
-include(GNUInstallDirs)
 set(include_dir ${PROJECT_SOURCE_DIR}/include)
 set(config_dir ${CMAKE_CURRENT_BINARY_DIR}/tickwheel-config)
 

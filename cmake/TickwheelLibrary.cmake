@@ -10,6 +10,18 @@
 # A project that adds this one as a part may also call these functions, for further images.
 include(${CMAKE_CURRENT_LIST_DIR}/TickwheelConfigHeader.cmake)
 
+# Some packagers pass absolute folders. Relative to the prefix, the installed files find each other wherever the prefix
+# moves. Only the libraries may not be relative and outside the prefix: CMake could not find the prefix from there.
+include(GNUInstallDirs)
+foreach(folder IN ITEMS BIN LIB INCLUDE DATA MAN)
+    if(IS_ABSOLUTE "${CMAKE_INSTALL_${folder}DIR}")
+        file(RELATIVE_PATH relative "${CMAKE_INSTALL_PREFIX}" "${CMAKE_INSTALL_${folder}DIR}")
+        if(NOT relative MATCHES "^\\.\\." OR NOT folder STREQUAL LIB)
+            set(CMAKE_INSTALL_${folder}DIR ${relative})
+        endif()
+    endif()
+endforeach()
+
 if(BUILD_SHARED_LIBS)
     include(CheckLinkerFlag)
     check_linker_flag(C LINKER:--undefined-version TW_LINKER_HAS_UNDEFINED_VERSION)
@@ -183,8 +195,10 @@ endfunction()
 # tickwheel_install_pc(name target): the target's file for pkg-config, from cmake/NAME.pc.in of the project.
 function(tickwheel_install_pc name target)
     # The prefix relative to the folder of the .pc file, so that the installed tree can be moved.
-    file(RELATIVE_PATH pc_prefix /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
+    get_filename_component(libraries "${CMAKE_INSTALL_LIBDIR}" ABSOLUTE BASE_DIR "${CMAKE_INSTALL_PREFIX}")
+    file(RELATIVE_PATH pc_prefix "${libraries}/pkgconfig" "${CMAKE_INSTALL_PREFIX}")
     string(REGEX REPLACE "/$" "" pc_prefix "${pc_prefix}")
+    file(RELATIVE_PATH pc_libdir "${CMAKE_INSTALL_PREFIX}" "${libraries}")
     get_target_property(kind ${target} TYPE)
     if(kind STREQUAL STATIC_LIBRARY)  # a shared library has its own dependencies
         list(TRANSFORM tickwheel_cpp_libraries PREPEND " -l" OUTPUT_VARIABLE pc_cpp_libs)

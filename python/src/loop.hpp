@@ -9,7 +9,7 @@ namespace {
 
 struct due_handle {
     timer *handle;
-    size_t place;  // in the order in which the wheel gave the handles out
+    size_t place;  // among those that the wheel gave out
 };
 
 struct loop_timers : owner {
@@ -60,10 +60,6 @@ bool read_request(request &read, const char *time_name, PyObject *const *argumen
 }
 
 PyObject *arm_handle(loop_timers *loop, double when, const request &read, const char *method) {
-    if (loop->closed) {
-        PyErr_SetString(PyExc_RuntimeError, "Event loop is closed");
-        return nullptr;
-    }
     PyObject *trace = nullptr;
     if (loop->debug) {
         trace = PyObject_CallMethod(&loop->base, "_inspect", "Os", read.callback, method);
@@ -81,6 +77,12 @@ PyObject *arm_handle(loop_timers *loop, double when, const request &read, const 
     made->trace = trace;
     made->when = when;
     made->due_ns = nanoseconds_of(when);
+    // Checked last: to read the time and to make the timer may run code that closes the loop.
+    if (loop->closed) {
+        PyErr_SetString(PyExc_RuntimeError, "Event loop is closed");
+        Py_DECREF(object_of(made));
+        return nullptr;
+    }
     tw_arm_at(&loop->wheel, &made->node, tick_of(made->due_ns));
     return Py_NewRef(object_of(made));  // this reference is the wheel's
 }
@@ -103,13 +105,16 @@ PyObject *loop_call_at(PyObject *self, PyObject *const *arguments, Py_ssize_t co
 
 // --- a round of the loop -------------------------------------------------------------------------
 
-// The seconds until the loop must look at its timers; None if there are none.
+constexpr int64_t longest_wait_ns = 24 * 3600 * INT64_C(1000000000);
+
+// The seconds until the loop must look at its timers; None if there are none. At most a day, as asyncio does:
+// a selector refuses times that are too long for poll().
 PyObject *until_due(PyObject *self, PyObject *) {
     const tw_tick next = next_tick(loop_of(self));
     if (!comes(next))
         Py_RETURN_NONE;
     const int64_t left = static_cast<int64_t>(next) * tick_ns - monotonic();
-    return PyFloat_FromDouble(seconds_of(left < 0 ? 0 : left));
+    return PyFloat_FromDouble(seconds_of(left < 0 ? 0 : left > longest_wait_ns ? longest_wait_ns : left));
 }
 
 bool make_room(loop_timers *loop, size_t size) {
@@ -125,7 +130,7 @@ bool make_room(loop_timers *loop, size_t size) {
     return true;
 }
 
-int compare_in_round(const void *left, const void *right) {
+int compare_when(const void *left, const void *right) {
     const due_handle &a = *static_cast<const due_handle *>(left),
                      &b = *static_cast<const due_handle *>(right);
     if (a.handle->when != b.handle->when)
@@ -133,8 +138,8 @@ int compare_in_round(const void *left, const void *right) {
     return a.place < b.place ? -1 : 1;
 }
 
-// Passes the handles that are due to `append`, in the order of their times. Within a tick the wheel has the
-// order of arming, so this sorts the handles of one tick.
+// Passes the handles that are due to `append`, in the order of their times. The wheel has the order of arming
+// within a tick, and among the handles that were late when they were armed; so this sorts if it must.
 PyObject *collect_due(PyObject *self, PyObject *append) {
     loop_timers *loop = loop_of(self);
     const tw_tick now = reached_at(monotonic());
@@ -142,12 +147,13 @@ PyObject *collect_due(PyObject *self, PyObject *append) {
     bool sorted = true;
     tw_fire fire;
     while (make_room(loop, size) && tw_take(&loop->wheel, now, &fire) == 1) {
-        loop->due[size] = {timer_of(fire.node), size};
-        sorted = sorted && (size == 0 || loop->due[size - 1].handle->when <= loop->due[size].handle->when);
+        timer *each = timer_of(fire.node);
+        sorted = sorted && (size == 0 || loop->due[size - 1].handle->when <= each->when);
+        loop->due[size] = {each, size};
         ++size;
     }
     if (!sorted)
-        qsort(loop->due, size, sizeof(due_handle), compare_in_round);
+        qsort(loop->due, size, sizeof *loop->due, compare_when);
     bool done = true;
     for (size_t n = 0; n < size; ++n) {
         PyObject *handle = object_of(loop->due[n].handle);

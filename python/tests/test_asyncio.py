@@ -99,6 +99,15 @@ class TimersOfALoop:
         self.assertEqual(sorted(self.ran), ["before all", "negative", "past"])
         endless.cancel()
 
+    def test_times_that_poll_cannot_wait_for(self):
+        handles = [self.loop.call_later(days * 86400, self.ran.append, 1) for days in (60, 36_500)]
+        for handle in handles:
+            stop = threading.Timer(0.05, self.loop.call_soon_threadsafe, (self.loop.stop,))
+            stop.start()
+            self.loop.run_forever()
+            handle.cancel()
+        self.assertEqual(self.ran, [])
+
     def test_is_cancelled_from_another_thread_through_the_loop(self):
         handle = self.loop.call_later(60, self.ran.append, 1)
         thread = threading.Thread(target=lambda: self.loop.call_soon_threadsafe(handle.cancel))
@@ -259,6 +268,37 @@ class OnTheWheel(TimersOfALoop, unittest.TestCase):
         for handle in handles:
             handle.cancel()
         self.assertEqual(len(self.loop.pending_timers()), 0)
+
+    def test_a_garbage_collection_may_close_the_loop(self):
+        class Garbage:
+            def __init__(self):
+                self.itself = self
+
+            def __del__(_):
+                self.loop.close()
+
+        self.addCleanup(gc.set_threshold, *gc.get_threshold())
+        with self.assertRaises(RuntimeError):
+            gc.set_threshold(10_000)
+            Garbage()
+            gc.set_threshold(1)
+            self.loop.call_later(1, print)
+        self.assertEqual(self.loop.pending_timers(), [])
+
+    def test_late_times_run_in_order_and_many_cost_little_more_than_sorted_ones(self):
+        self.loop.set_debug(False)
+        spent = []
+        for step in (1, -1):
+            now, self.ran = self.loop.time(), []
+            for number in range(30_000):
+                when = now - 1e5 + step * (number // 2)  # two of each
+                self.loop.call_at(when, self.ran.append, (when, number))
+            begin = time.thread_time()
+            while len(self.ran) < 30_000:
+                self.run_for(0)
+            spent.append(time.thread_time() - begin)
+            self.assertEqual(self.ran, sorted(self.ran))
+        self.assertLess(spent[1], 10 * spent[0])
 
     def test_sleeps_until_something_is_due(self):
         rounds = 0

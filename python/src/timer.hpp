@@ -160,6 +160,8 @@ void free_timer(PyObject *self) {
     timer *each = reinterpret_cast<timer *>(self);
     PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
+    // A timer may be an argument of the next one, and so on: the trashcan bounds the depth of the stack.
+    Py_TRASHCAN_BEGIN(self, free_timer);
     if (each->weak_references != nullptr)
         PyObject_ClearWeakRefs(self);
     clear_timer(self);
@@ -167,6 +169,7 @@ void free_timer(PyObject *self) {
     Py_DECREF(&each->wheel->base);
     PyObject_GC_Del(self);
     Py_DECREF(type);
+    Py_TRASHCAN_END;
 }
 
 // Calls the callback of a timer. The caller holds a reference to the timer.

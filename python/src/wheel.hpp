@@ -170,11 +170,16 @@ PyObject *close_wheel(PyObject *self, PyObject *) {
     Py_RETURN_NONE;
 }
 
-// In the child of a fork: the threads of the parent are gone, and the descriptor is the parent's, too.
+// In the child of a fork: the other threads of the parent are gone, and the descriptor is the parent's, too.
 PyObject *leave_to_parent(PyObject *self, PyObject *) {
     timer_wheel *wheel = wheel_of(self);
     init_waiting(wheel);
-    wheel->running = nullptr;
+    if (wheel->driving != PyThread_get_thread_ident()) {
+        wheel->running = nullptr;
+        wheel->is_driven = false;
+    }
+    if (wheel->driven_by == driver::virtual_time)
+        Py_RETURN_NONE;
     close_descriptor(wheel);
     drop_timers(wheel);
     Py_RETURN_NONE;
@@ -195,7 +200,7 @@ bool read_duration(PyObject *number, int64_t &ns) {
 }
 
 // Arguments of the calls that arm: a time, a callback, and its arguments.
-bool check_arming(owner *wheel, PyObject *const *arguments, Py_ssize_t count) {
+bool check_arming(PyObject *const *arguments, Py_ssize_t count) {
     if (count < 2) {
         PyErr_SetString(PyExc_TypeError, "a time and a callback are needed");
         return false;
@@ -204,7 +209,7 @@ bool check_arming(owner *wheel, PyObject *const *arguments, Py_ssize_t count) {
         PyErr_Format(PyExc_TypeError, "a callable is needed, not %R", arguments[1]);
         return false;
     }
-    return is_open(wheel);
+    return true;
 }
 
 PyObject *arm(timer_wheel *wheel, PyObject *const *arguments, Py_ssize_t count, int64_t due_ns,
@@ -212,6 +217,11 @@ PyObject *arm(timer_wheel *wheel, PyObject *const *arguments, Py_ssize_t count, 
     timer *made = make_timer(wheel, arguments[1], arguments + 2, count - 2);
     if (made == nullptr)
         return nullptr;
+    // Checked last: to read the arguments and to make the timer may run code that closes the wheel.
+    if (!is_open(wheel)) {
+        Py_DECREF(object_of(made));
+        return nullptr;
+    }
     made->due_ns = due_ns;
     made->period_ns = period_ns;
     const tw_tick tick = tick_of(due_ns);
@@ -228,7 +238,7 @@ PyObject *arm(timer_wheel *wheel, PyObject *const *arguments, Py_ssize_t count, 
 PyObject *call_later(PyObject *self, PyObject *const *arguments, Py_ssize_t count) {
     timer_wheel *wheel = wheel_of(self);
     int64_t delay;
-    if (!check_arming(wheel, arguments, count) || !read_duration(arguments[0], delay))
+    if (!check_arming(arguments, count) || !read_duration(arguments[0], delay))
         return nullptr;
     return arm(wheel, arguments, count, later_by(now_of(wheel), delay), 0);
 }
@@ -236,7 +246,7 @@ PyObject *call_later(PyObject *self, PyObject *const *arguments, Py_ssize_t coun
 PyObject *call_at(PyObject *self, PyObject *const *arguments, Py_ssize_t count) {
     timer_wheel *wheel = wheel_of(self);
     double when;
-    if (!check_arming(wheel, arguments, count) || !read_seconds(arguments[0], when))
+    if (!check_arming(arguments, count) || !read_seconds(arguments[0], when))
         return nullptr;
     return arm(wheel, arguments, count, nanoseconds_of(when), 0);
 }
@@ -244,7 +254,7 @@ PyObject *call_at(PyObject *self, PyObject *const *arguments, Py_ssize_t count) 
 PyObject *every(PyObject *self, PyObject *const *arguments, Py_ssize_t count) {
     timer_wheel *wheel = wheel_of(self);
     int64_t period;
-    if (!check_arming(wheel, arguments, count) || !read_duration(arguments[0], period))
+    if (!check_arming(arguments, count) || !read_duration(arguments[0], period))
         return nullptr;
     if (period < tick_ns) {
         PyErr_SetString(PyExc_ValueError, "the period is shorter than a microsecond");
@@ -359,7 +369,7 @@ PyObject *advance(PyObject *self, PyObject *duration) {
             const int64_t due = static_cast<int64_t>(next) * tick_ns;
             if (due > wheel->now_ns)
                 wheel->now_ns = due;
-            if (!fire_until(wheel, wheel->now_ns))
+            if (!fire_until(wheel, wheel->now_ns) || PyErr_CheckSignals() != 0)
                 return false;
         }
         wheel->now_ns = end;

@@ -252,6 +252,30 @@ class OnVirtualTime(unittest.TestCase):
         self.wheel.advance(1)
         self.assertEqual(self.fired, [])
 
+    def test_reading_the_time_may_close_the_wheel(self):
+        class Delay:
+            def __init__(self, wheel):
+                self.wheel = wheel
+
+            def __float__(self):
+                self.wheel.close()
+                return 1.0
+
+        for method in (TimerWheel.call_later, TimerWheel.call_at, TimerWheel.every):
+            wheel = TimerWheel("virtual")
+            with self.assertRaises(ValueError):
+                method(wheel, Delay(wheel), self.note)
+            self.assertEqual(len(wheel), 0)
+
+    def test_a_long_chain_of_timers_may_go(self):
+        timer = None
+        for _ in range(200_000):
+            timer = self.wheel.call_later(1, self.note, timer)
+            timer.cancel()
+        gone = weakref.ref(timer)
+        del timer
+        self.assertIsNone(gone())
+
 
 class OnAThread(unittest.TestCase):
     def test_is_never_early_and_none_is_lost(self):
@@ -467,6 +491,45 @@ class AtTheEnd(unittest.TestCase):
             "if child == 0: sys.exit(0)\n"
             "assert os.waitpid(child, 0)[1] == 0"
         )
+
+    def test_a_child_goes_on_with_virtual_time_that_another_thread_moved(self):
+        self.expect_a_quiet_end(
+            "import threading\n"
+            "def callback():\n"
+            "    begun.set()\n"
+            "    if os.getpid() == parent: over.wait()\n"
+            "parent, begun, over = os.getpid(), threading.Event(), threading.Event()\n"
+            "wheel = tickwheel.TimerWheel('virtual')\nbeat = wheel.every(1, callback)\n"
+            "thread = threading.Thread(target=wheel.advance, args=(1,))\nthread.start()\nbegun.wait()\n"
+            "child = os.fork()\n"
+            "if child == 0:\n"
+            "    wheel.advance(1)\n"
+            "    beat.cancel_wait()\n"
+            "    os._exit(0)\n"
+            "over.set()\nthread.join()\n"
+            "assert os.waitpid(child, 0)[1] == 0"
+        )
+
+    def test_while_other_threads_make_and_close_wheels(self):
+        self.expect_a_quiet_end(
+            "import threading\n"
+            "def churn():\n"
+            "    while True: tickwheel.TimerWheel('loop').close()\n"
+            "sys.setswitchinterval(1e-6)\n"
+            "wheels = [tickwheel.TimerWheel('loop') for _ in range(400)]\n"
+            "for _ in range(4): threading.Thread(target=churn, daemon=True).start()"
+        )
+
+    def test_an_interrupt_ends_a_long_advance(self):
+        program = subprocess.Popen(
+            [sys.executable, "-c", "import tickwheel\nwheel = tickwheel.TimerWheel('virtual')\n"
+             "import functools\nwheel.call_later(0, functools.partial(print, 'begun', flush=True))\nwheel.every(1e-6, len, 'x')\nwheel.advance(1e6)"],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        self.addCleanup(program.kill)
+        self.assertEqual(program.stdout.readline(), "begun\n")
+        program.send_signal(signal.SIGINT)
+        self.assertIn("KeyboardInterrupt", program.communicate(timeout=PATIENCE)[1])
 
     def test_in_a_child_forked_by_a_callback(self):
         self.expect_a_quiet_end(

@@ -20,7 +20,9 @@ from ._tickwheel import VERSION, Timer, Wheel
 __all__ = ["Timer", "TimerWheel"]
 __version__ = f"{VERSION // 10000}.{VERSION // 100 % 100}.{VERSION % 100}"
 
-_open = weakref.WeakSet()  # the wheels whose drivers a fork or the end of the program must stop
+# By id, the wheels that a fork or the end of the program must stop. Other threads may change this meanwhile, and
+# valuerefs(), unlike iteration, takes a copy at once.
+_open = weakref.WeakValueDictionary()
 
 
 class TimerWheel(Wheel):
@@ -43,16 +45,14 @@ class TimerWheel(Wheel):
     def __init__(self, driver="thread"):
         super().__init__(driver)
         self._thread = None
-        if driver == "virtual":
-            return
-        _open.add(self)
         if driver == "thread":
             self._thread = threading.Thread(target=self._run_thread, name="tickwheel", daemon=True)
             self._thread.start()
+        _open[id(self)] = self
 
     def close(self):
         """Cancels all timers. Waits for a running callback, unless that callback makes this call."""
-        _open.discard(self)
+        _open.pop(id(self), None)
         self._close()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join()
@@ -69,15 +69,18 @@ class TimerWheel(Wheel):
         return f"<Timer {state} {timer.callback!r}>"
 
 
+def _open_wheels():
+    return [wheel for wheel in (ref() for ref in _open.valuerefs()) if wheel is not None]
+
+
 def _close_all():
-    for wheel in list(_open):
+    for wheel in _open_wheels():
         wheel.close()
 
 
 def _leave_to_parent():
-    for wheel in list(_open):
+    for wheel in _open_wheels():
         wheel._leave_to_parent()
-    _open.clear()
 
 
 atexit.register(_close_all)

@@ -76,7 +76,7 @@ def anchor(heading):
 class Section:
     def __init__(self, heading, level):
         self.heading, self.level = heading, level
-        self.units = []  # sentences, items and cells, plain
+        self.units = []  # the heading, sentences, items and cells, plain
         self.code = []   # spans and blocks
         self.numeric_cells = 0
 
@@ -109,6 +109,7 @@ class Page:
                 self.end_paragraph(paragraph)
             if heading:
                 self.sections.append(Section(heading[2], len(heading[1])))
+                self.sections[-1].units.append(plain(heading[2]))
             elif line.strip().startswith("```"):
                 fence = []
             elif line.startswith("|"):

@@ -516,8 +516,10 @@ class AtTheEnd(unittest.TestCase):
             "def churn():\n"
             "    while True: tickwheel.TimerWheel('loop').close()\n"
             "sys.setswitchinterval(1e-6)\n"
-            "wheels = [tickwheel.TimerWheel('loop') for _ in range(400)]\n"
-            "for _ in range(4): threading.Thread(target=churn, daemon=True).start()"
+            "for _ in range(4): threading.Thread(target=churn, daemon=True).start()\n"
+            "for _ in range(300):\n"
+            "    wheels = [tickwheel.TimerWheel('loop') for _ in range(50)]\n"
+            "    tickwheel._close_all()  # as at the end, which is too short to meet each race\n"
         )
 
     def test_an_interrupt_ends_a_long_advance(self):

@@ -1,5 +1,7 @@
 /* tickwheel/loops/uv.h - the timers of a runtime in a libuv loop.
  *
+ *     struct tw_runtime_options options = {.driver = "timerfd"};
+ *     int made = tw_runtime_new(&rt, &options);
  *     static struct tw_uv timers;
  *     int error = tw_uv_attach(&timers, loop, rt, on_failed, NULL);
  *     uv_run(loop, UV_RUN_DEFAULT);          // the callbacks of the runtime's timers run here

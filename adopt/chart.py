@@ -10,6 +10,7 @@ ROWS = [
     ("libwebsockets", "move one of 10000 timers", "libwebsockets, a sorted list: move one of 10,000 timers"),
     ("libuv", "10 million timers, processor time", "libuv, a heap: start and fire ten million timers (its own benchmark)"),
     ("libevent", "move one of 200,000 timers", "libevent, a heap: move one of 200,000 timers"),
+    ("frr", "its benchmark: schedule a million timers", "FRR, a heap: schedule a million timers (its own benchmark)"),
     ("redis", "a turn with 10000 time events", "Redis, an unsorted list: a turn of its event loop with 10,000 time events"),
     ("redis", "create two, delete one, fire one, with 1", "Redis: create two time events, delete one, fire one, with one in the loop"),
     ("redis", "\"expired\" late, median", "Redis, sampled keys: announce that one of a million has expired (a new sweep, too)"),

@@ -21,6 +21,10 @@
 #include <stdbool.h>
 #include <tickwheel/runtime.h>
 
+#ifdef EV_READ /* libev has an enum; the macro is libevent's, with another value */
+#error "tickwheel/loops/ev.h does not go into one source file with libevent's headers"
+#endif
+
 struct tw_ev {
     ev_io ready;
     struct ev_loop *loop; /* null: not attached */

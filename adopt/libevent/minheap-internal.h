@@ -127,11 +127,22 @@ static inline int min_heap_reserve_(min_heap_t *s, unsigned n) {
     return 0;
 }
 
-/* Returns the first event. Where there are too many to look through, returns `stand_in`, an event that is not
- * in the heap and not due: nothing is due before that. */
+/* Makes `stand_in` the first event: it is not in the heap, and nothing is due before its time. */
+static inline struct event *min_heap_stand_in_(min_heap_t *s, const struct timeval *time) {
+    if (event_debug_mode_on_ && s->stand_in.ev_base == NULL)
+        event_assign(&s->stand_in, s->base, -1, 0, NULL, NULL);
+    s->stand_in.ev_base = s->base;
+    s->stand_in.ev_evcallback.evcb_flags |= EVLIST_INTERNAL | EVLIST_TIMEOUT;
+    s->stand_in.ev_timeout_pos.min_heap_idx = 0;
+    s->stand_in.ev_timeout = *time;
+    return s->top = &s->stand_in;
+}
+
+/* Returns the first event, or `stand_in`, not due yet, where there are too many to look through. */
 static inline struct event *min_heap_top_(min_heap_t *s) {
     struct tw_fire due;
     const struct tw_node *first;
+    struct timeval until;
     tw_tick next;
     if (s->count == 0)
         return s->top = NULL;
@@ -143,14 +154,9 @@ static inline struct event *min_heap_top_(min_heap_t *s) {
     if ((first = tw_first(s->wheel, MIN_HEAP_LOOKS)) != NULL)
         return s->top = min_heap_event_of_(first);
     next = min_heap_later_(tw_next(s->wheel), min_heap_now_(CLOCK_MONOTONIC) + 1);
-    if (event_debug_mode_on_ && s->stand_in.ev_base == NULL)
-        event_assign(&s->stand_in, s->base, -1, 0, NULL, NULL);
-    s->stand_in.ev_base = s->base;
-    s->stand_in.ev_evcallback.evcb_flags |= EVLIST_INTERNAL | EVLIST_TIMEOUT;
-    s->stand_in.ev_timeout_pos.min_heap_idx = 0;
-    s->stand_in.ev_timeout.tv_sec = (time_t)(next / 1000000);
-    s->stand_in.ev_timeout.tv_usec = (suseconds_t)(next % 1000000);
-    return s->top = &s->stand_in;
+    until.tv_sec = (time_t)(next / 1000000);
+    until.tv_usec = (suseconds_t)(next % 1000000);
+    return min_heap_stand_in_(s, &until);
 }
 
 static inline int min_heap_push_(min_heap_t *s, struct event *e) {
@@ -171,7 +177,9 @@ static inline int min_heap_push_(min_heap_t *s, struct event *e) {
             tw_arm_at(s->wheel, former, min_heap_tick_(s->top));
         s->top = e;
     }
-    e->ev_timeout_pos.min_heap_idx = min_heap_top_(s) == e ? 0 : 1;
+    if (s->top == NULL)
+        min_heap_top_(s);
+    e->ev_timeout_pos.min_heap_idx = s->top == e ? 0 : 1;
     return 0;
 }
 
@@ -180,16 +188,19 @@ static inline int min_heap_erase_(min_heap_t *s, struct event *e) {
     struct tw_fire any;
     if (e->ev_timeout_pos.min_heap_idx == -1)
         return -1;
-    if (s->top == e)
-        s->top = NULL;
     if (e ==
-        &s->stand_in) { /* only event_base_free erases what is not due: it wants them all, in any order */
+        &s->stand_in) { /* event_base_free wants all, in any order, and nothing else erases what is not due */
+        s->top = NULL;
         if (tw_take(s->wheel, TW_NEVER - 1, &any) == 1)
             s->top = min_heap_event_of_(any.node);
         return 0;
     }
     node = min_heap_node_of_(e);
-    tw_cancel(s->wheel, &node->node);
+    if (tw_cancel(s->wheel, &node->node) != 1) /* it was taken, so it is the first */
+        s->top = NULL;
+    else if (s->top ==
+             e) /* to find the next one now would be in vain where the oldest is extended each time */
+        min_heap_stand_in_(s, &e->ev_timeout);
     node->is.next_free = s->free;
     s->free = node;
     e->ev_timeout_pos.min_heap_idx = -1;

@@ -198,8 +198,7 @@ static inline int min_heap_erase_(min_heap_t *s, struct event *e) {
     node = min_heap_node_of_(e);
     if (tw_cancel(s->wheel, &node->node) != 1) /* it was taken, so it is the first */
         s->top = NULL;
-    else if (s->top ==
-             e) /* to find the next one now would be in vain where the oldest is extended each time */
+    else if (s->top == e) /* a search here would cost time for each extension of the oldest event */
         min_heap_stand_in_(s, &e->ev_timeout);
     node->is.next_free = s->free;
     s->free = node;

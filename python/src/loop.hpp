@@ -190,10 +190,8 @@ void free_loop(PyObject *self) {
 
 // --- TimerHandle -------------------------------------------------------------------------------
 
-timer *handle_of(PyObject *self) { return reinterpret_cast<timer *>(self); }
-
 PyObject *cancel_handle(PyObject *self, PyObject *) {
-    timer *handle = handle_of(self);
+    timer *handle = timer_at(self);
     if (handle->cancelled)
         Py_RETURN_NONE;
     handle->cancelled = true;
@@ -209,18 +207,18 @@ PyObject *cancel_handle(PyObject *self, PyObject *) {
     Py_RETURN_NONE;
 }
 
-PyObject *is_cancelled(PyObject *self, PyObject *) { return PyBool_FromLong(handle_of(self)->cancelled); }
+PyObject *is_cancelled(PyObject *self, PyObject *) { return PyBool_FromLong(timer_at(self)->cancelled); }
 
-PyObject *when_of_handle(PyObject *self, PyObject *) { return PyFloat_FromDouble(handle_of(self)->when); }
+PyObject *when_of_handle(PyObject *self, PyObject *) { return PyFloat_FromDouble(timer_at(self)->when); }
 
 PyObject *context_of(PyObject *self, PyObject *) {
-    PyObject *context = handle_of(self)->context;
+    PyObject *context = timer_at(self)->context;
     return Py_NewRef(context != nullptr ? context : Py_None);
 }
 
 // Runs the callback in its context. Exceptions go to the loop's handler, except for those that end the loop.
 PyObject *run_handle(PyObject *self, PyObject *) {
-    timer *handle = handle_of(self);
+    timer *handle = timer_at(self);
     if (handle->callback == nullptr)
         Py_RETURN_NONE;
     PyObject *result = nullptr;
@@ -229,8 +227,7 @@ PyObject *run_handle(PyObject *self, PyObject *) {
         if (PyContext_Exit(handle->context) != 0)
             Py_CLEAR(result);
     }
-    if (result == nullptr && !PyErr_ExceptionMatches(PyExc_KeyboardInterrupt) &&
-        !PyErr_ExceptionMatches(PyExc_SystemExit)) {
+    if (result == nullptr && !ends_driving()) {
         PyObject *type, *value, *trace;
         PyErr_Fetch(&type, &value, &trace);
         PyErr_NormalizeException(&type, &value, &trace);

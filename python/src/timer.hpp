@@ -107,6 +107,7 @@ timer *timer_of(tw_node *node) {
     return reinterpret_cast<timer *>(reinterpret_cast<char *>(node) - offsetof(timer, node));
 }
 
+timer *timer_at(PyObject *self) { return reinterpret_cast<timer *>(self); }
 PyObject *object_of(timer *each) { return &each->base.ob_base; }
 
 // The wheel needs a function for each node, but hands out fires instead of calling it.
@@ -130,7 +131,7 @@ timer *make_timer(owner *wheel, PyObject *callback, PyObject *const *arguments, 
 }
 
 int traverse_timer(PyObject *self, visitproc visit, void *arg) {
-    timer *each = reinterpret_cast<timer *>(self);
+    timer *each = timer_at(self);
     Py_VISIT(Py_TYPE(self));
     Py_VISIT(reinterpret_cast<PyObject *>(each->wheel));
     Py_VISIT(each->callback);
@@ -148,7 +149,7 @@ void drop_callback(timer *each) {
 }
 
 int clear_timer(PyObject *self) {
-    timer *each = reinterpret_cast<timer *>(self);
+    timer *each = timer_at(self);
     drop_callback(each);
     Py_CLEAR(each->context);
     Py_CLEAR(each->trace);
@@ -157,7 +158,7 @@ int clear_timer(PyObject *self) {
 
 // A pending timer has a reference, so this one is idle.
 void free_timer(PyObject *self) {
-    timer *each = reinterpret_cast<timer *>(self);
+    timer *each = timer_at(self);
     PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
     // A timer may be an argument of the next one, and so on: the trashcan bounds the depth of the stack.
@@ -181,6 +182,11 @@ PyObject *call(timer *each) {
     return result;
 }
 
+// Whether the exception that a callback left with ends the call that drives the timers.
+bool ends_driving() {
+    return PyErr_ExceptionMatches(PyExc_KeyboardInterrupt) || PyErr_ExceptionMatches(PyExc_SystemExit);
+}
+
 // Takes a timer off the wheel. Returns true if that prevented a fire.
 bool take_off(timer *each) {
     if (tw_cancel(&each->wheel->wheel, &each->node) != 1)
@@ -193,19 +199,19 @@ bool is_pending(timer *each) { return tw_pending(&each->wheel->wheel, &each->nod
 
 // repr() is seldom called, so the owner describes its timers in Python.
 PyObject *describe(PyObject *self) {
-    timer *each = reinterpret_cast<timer *>(self);
+    timer *each = timer_at(self);
     if (each->text != nullptr)
         return Py_NewRef(each->text);
     return PyObject_CallMethod(&each->wheel->base, "_describe", "O", self);
 }
 
 PyObject *callback_of(PyObject *self, void *) {
-    timer *each = reinterpret_cast<timer *>(self);
+    timer *each = timer_at(self);
     return Py_NewRef(each->callback != nullptr ? each->callback : Py_None);
 }
 
 PyObject *arguments_of(PyObject *self, void *) {
-    timer *each = reinterpret_cast<timer *>(self);
+    timer *each = timer_at(self);
     if (each->callback == nullptr)
         Py_RETURN_NONE;
     const Py_ssize_t count = Py_SIZE(self);

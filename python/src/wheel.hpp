@@ -39,6 +39,15 @@ bool is_open(owner *wheel) {
     return !wheel->closed;
 }
 
+// For calls that only one driver has.
+bool is_open_with(timer_wheel *wheel, driver expected) {
+    if (!is_open(wheel))
+        return false;
+    if (wheel->driven_by != expected)
+        PyErr_SetString(PyExc_ValueError, "this driver has no such call");
+    return wheel->driven_by == expected;
+}
+
 int64_t now_of(const timer_wheel *wheel) {
     return wheel->driven_by == driver::virtual_time ? wheel->now_ns : monotonic();
 }
@@ -285,8 +294,7 @@ bool fire(timer_wheel *wheel, timer *each, int64_t now) {
     bool goes_on = true;
     if (result != nullptr) {
         Py_DECREF(result);
-    } else if (wheel->driven_by != driver::thread && (PyErr_ExceptionMatches(PyExc_KeyboardInterrupt) ||
-                                                      PyErr_ExceptionMatches(PyExc_SystemExit))) {
+    } else if (wheel->driven_by != driver::thread && ends_driving()) {
         goes_on = false;
     } else {
         PyErr_WriteUnraisable(each->callback);
@@ -307,12 +315,8 @@ bool fire_until(timer_wheel *wheel, int64_t now) {
 // Runs fire_due() while the wheel is marked as driven, so a callback or another thread cannot drive the
 // wheel, too.
 template <class FireDue> bool drive(timer_wheel *wheel, driver expected, FireDue fire_due) {
-    if (!is_open(wheel))
+    if (!is_open_with(wheel, expected))
         return false;
-    if (wheel->driven_by != expected) {
-        PyErr_SetString(PyExc_ValueError, "this driver has no such call");
-        return false;
-    }
     if (wheel->is_driven) {
         PyErr_SetString(PyExc_RuntimeError,
                         "the timers are being driven already, by a callback or another thread");
@@ -384,12 +388,8 @@ PyObject *advance(PyObject *self, PyObject *duration) {
 
 PyObject *descriptor_of(PyObject *self, PyObject *) {
     timer_wheel *wheel = wheel_of(self);
-    if (!is_open(wheel))
+    if (!is_open_with(wheel, driver::loop))
         return nullptr;
-    if (wheel->driven_by != driver::loop) {
-        PyErr_SetString(PyExc_ValueError, "this driver has no such call");
-        return nullptr;
-    }
     return PyLong_FromLong(wheel->descriptor);
 }
 
@@ -402,8 +402,6 @@ Py_ssize_t length_of(PyObject *self) { return static_cast<Py_ssize_t>(count_of(w
 int always(PyObject *) { return 1; }
 
 // --- Timer -------------------------------------------------------------------------------------
-
-timer *timer_at(PyObject *self) { return reinterpret_cast<timer *>(self); }
 
 PyObject *cancel_timer(PyObject *self, PyObject *) { return PyBool_FromLong(take_off(timer_at(self))); }
 

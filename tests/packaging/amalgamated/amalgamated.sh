@@ -10,7 +10,7 @@ rm -rf "$scratch"
 mkdir -p "$scratch"
 "$python" -B "$source/packaging/amalgamate/amalgamate.py" "$scratch"
 here=$source/tests/packaging/amalgamated
-cp "$here/program.c" "$here/timers.c" "$here/timers.cpp" "$scratch"
+cp "$here/program.c" "$here/expect.h" "$here/timers.c" "$here/timers.cpp" "$scratch"
 sed -n 's/^ *\(tw_[a-z_]*\);.*/\1/p' "$source/src/tickwheel.map" | sort >"$scratch/map"
 cd "$scratch"
 

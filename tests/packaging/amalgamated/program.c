@@ -2,16 +2,7 @@
  * mistake. */
 #include "tickwheel.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
-#define EXPECT(condition) \
-    do { \
-        if (!(condition)) { \
-            printf("line %d: %s\n", __LINE__, #condition); \
-            exit(1); \
-        } \
-    } while (0)
+#include "expect.h"
 
 static struct tw wheel;
 static struct tw_fire_count fires;

@@ -5,16 +5,9 @@
 #include <errno.h>
 #include <semaphore.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#define EXPECT(condition) \
-    do { \
-        if (!(condition)) { \
-            printf("line %d: %s\n", __LINE__, #condition); \
-            exit(1); \
-        } \
-    } while (0)
+#include "expect.h"
 
 static void count(struct tw_node *node, void *fires) {
     (void)node;

@@ -38,6 +38,13 @@ class OnVirtualTime(unittest.TestCase):
         self.assertEqual(self.fired, [(1.5, "a")])
         self.assertFalse(timer.pending())
 
+    def test_is_not_early_by_a_part_of_a_tick(self):
+        self.wheel.call_later(1.5e-6, self.note)
+        self.wheel.advance(1.499e-6)
+        self.assertEqual(self.fired, [])
+        self.wheel.advance(1e-6)
+        self.assertEqual(self.fired, [(2e-6, None)])
+
     def test_fires_at_a_time(self):
         self.wheel.call_at(2, self.note)
         self.wheel.call_at(-5, self.note)

@@ -16,7 +16,7 @@ static int list_events(struct event_base *base, event_base_foreach_event_cb fn, 
     heap->n = 0;
     if (p != NULL) {
         heap->p = p;
-        while ((node = tw_walk_next(heap->wheel, &walk)) != NULL)
+        while ((node = tw_walk_next(&heap->wheel, &walk)) != NULL)
             p[heap->n++] = min_heap_event_of_(node);
         if (heap->n < heap->count)
             p[heap->n++] = heap->top; /* it was taken */

@@ -7,7 +7,9 @@ needs=(zlib1g-dev)
 
 adopt() {
     mv event.c event_original.c
+    mv include/event2/event_struct.h include/event2/event_struct_original.h
     cp "$here"/{event.c,minheap-internal.h} .
+    cp "$here"/event_struct.h include/event2
 }
 
 # Without OpenSSL, which has nothing to do with timers, and with assertions.

@@ -143,6 +143,8 @@ static void draw_wheel(uint64_t now) {
             ++held[timer->place.level][timer->place.slot];
 
     draw_rim();
+    for (unsigned level = 0; level < LEVELS; ++level)
+        screen_text(CENTRE_ROW + (int)radius[level] - 1, CENTRE_COLUMN - 3, FAINT, "level %u", level);
     draw_hand(0, now);
     for (unsigned level = 0; level < LEVELS; ++level)
         for (unsigned slot = 0; slot < SLOTS; ++slot)
@@ -196,16 +198,18 @@ static void draw_panel(void) {
 }
 
 static void draw_legend(void) {
-    static const char *const rings[LEVELS] = {"rim", "middle", "inner"};
     for (unsigned level = 0; level < LEVELS; ++level)
-        screen_text(18 + (int)level, PANEL, FAINT, "level %u, %-6s  a slot is %3u tick%s", level,
-                    rings[level], 1u << (level * SLOT_BITS), level == 0 ? "" : "s");
-    screen_text(21, PANEL, HAND, "[ ]");
-    screen_text(21, PANEL + 4, FAINT, "now");
-    screen_text(21, PANEL + 17, ONE, " 1 ");
-    screen_text(21, PANEL + 21, FEW, " 2 ");
-    screen_text(21, PANEL + 25, MANY, " 4 ");
-    screen_text(21, PANEL + 29, FAINT, "timers");
+        screen_text(18 + (int)level, PANEL, FAINT, "level %u: slots of %3u tick%s", level,
+                    1u << (level * SLOT_BITS), level == 0 ? "" : "s");
+    screen_text(18, PANEL + 28, HAND, "[ ]");
+    screen_text(18, PANEL + 32, FAINT, "now");
+    screen_text(19, PANEL + 28, FEW, " 2 ");
+    screen_text(19, PANEL + 32, FAINT, "wait");
+    screen_glyph(20, PANEL + 29, GLYPH_MOVING, MOVING);
+    screen_text(20, PANEL + 32, FAINT, "move");
+    screen_text(21, PANEL + 28, SPARK, "   ");
+    screen_glyph(21, PANEL + 29, GLYPH_SPARK, SPARK);
+    screen_text(21, PANEL + 32, FAINT, "fire");
 }
 
 static void draw_caption(uint64_t now) {

@@ -1,6 +1,8 @@
 // tickwheel_bench: compares this library with its peers. For each workload and n the
 // implementations run in turn, A B C A B C ..., so that a slow minute of the machine affects all
 // of them alike.
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -246,6 +248,8 @@ class Bench {
             total_ += unit.runs;
         for (const Unit &unit : units)
             run(unit);
+        if (on_terminal_)
+            std::fprintf(stderr, "\r\033[K");
     }
     const std::vector<Result> &results() const { return results_; }
 
@@ -265,16 +269,18 @@ class Bench {
     }
 
     void run_one(const Implementation &implementation, const Task &task, std::size_t first) {
-        std::fprintf(stderr, "[%3.0f%% %4.0fs] n=%-8zu %-17s", 100. * done_ / total_, seconds(), task.n,
-                     implementation.name.c_str());
+        std::fprintf(stderr, "%s[%3.0f%% %4.0fs] n=%-8zu %-17s", on_terminal_ ? "\r\033[K" : "",
+                     100. * done_ / total_, seconds(), task.n, implementation.name.c_str());
         const auto samples = run_apart(implementation, task);
         require(samples.has_value(), (implementation.name + " failed").c_str());
         for (const Sample &sample : *samples) {
             const WorkloadInfo &about = info(sample.workload);
-            std::fprintf(stderr, "  %s %.2f %s", about.name, sample.value, about.unit);
+            if (!on_terminal_)
+                std::fprintf(stderr, "  %s %.2f %s", about.name, sample.value, about.unit);
             record(implementation, sample, first);
         }
-        std::fprintf(stderr, "\n");
+        if (!on_terminal_)
+            std::fprintf(stderr, "\n");
     }
 
     void record(const Implementation &implementation, const Sample &sample, std::size_t first) {
@@ -289,6 +295,7 @@ class Bench {
 
     std::vector<Implementation> implementations_;
     const bool quick_;
+    const bool on_terminal_ = isatty(STDERR_FILENO) != 0;  // progress is one line, which goes away
     std::vector<Result> results_;
     std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
     unsigned done_ = 0, total_ = 0;

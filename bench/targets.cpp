@@ -213,33 +213,36 @@ double figure_of(const Target &target, const Result &measured, const Result *aga
     }
 }
 
-void print_target(const Target &target, const std::vector<Result> &results) {
+// Returns whether the target was measured.
+bool print_target(const Target &target, const std::vector<Result> &results) {
     const Result *measured = find(results, target.measured);
     const Result *against = target.on == On::figure ? measured : find(results, target.against);
-    std::printf("  %-43s %-17s", target.text, target.measured.implementation);
-    if (!measured || !against) {
-        std::printf(" %10s   not measured\n", "");
-        return;
-    }
+    if (!measured || !against)
+        return false;
     const double figure = figure_of(target, *measured, against);
-    std::printf(" %10.4g   %s\n", figure, figure <= target.limit ? "met" : "MISSED");
+    std::printf("  %-43s %-17s %10.4g   %s\n", target.text, target.measured.implementation, figure,
+                figure <= target.limit ? "met" : "MISSED");
+    return true;
 }
 
 }  // namespace
 
 void print_targets(const std::vector<Result> &results) {
+    int others = 0;
     std::printf("\n%-45s %-17s %10s\n", "targets, at most", "", "measured");
     for (const Target &each : targets)
-        print_target(each, results);
+        others += !print_target(each, results);
     for (const DriverTarget &each : driver_targets)
         for (const char *driver :
              {"tickwheel-sleep", "tickwheel-epoll", "tickwheel-uring", "tickwheel-timerfd"})
-            print_target({each.text,
-                          each.limit,
-                          each.on,
-                          {each.workload, each.n, driver},
-                          {each.workload, each.n, "timerfd-loop"}},
-                         results);
+            others += !print_target({each.text,
+                                     each.limit,
+                                     each.on,
+                                     {each.workload, each.n, driver},
+                                     {each.workload, each.n, "timerfd-loop"}},
+                                    results);
+    if (others != 0)
+        std::printf("  %d others were not measured\n", others);
 }
 
 }  // namespace bench

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """expiry.py SOURCE: measures a Redis that holds a million volatile keys; SOURCE is the folder in which it was built.
 
-Prints, separated by tabs: how late the notification comes that a key has expired, how much memory a volatile key takes, and how
-long requests take.
+Prints, separated by tabs: how late the notification comes that a key has expired, how much memory a volatile key takes, how
+long requests take, and, from a server with few keys under valgrind, how many instructions.
 """
 import os
 import random
+import re
 import socket
 import statistics
 import subprocess
@@ -17,6 +18,8 @@ OTHERS = 1000000  # volatile keys that live for a day
 KEYS = 1000       # keys whose expiry is observed
 PATIENCE = 180    # seconds after the last deadline
 REQUESTS = 400000
+COUNTED = 20000   # requests under valgrind
+KEY = b"key:__rand_int__"  # redis-benchmark replaces the second half
 
 
 def command(*words):
@@ -83,49 +86,79 @@ def processor_ms(pid):
         return int(file.read().split()[0]) / 1e6
 
 
+WORKLOADS = {
+    "GET": [b"GET", KEY],
+    "SET": [b"SET", KEY, b"value"],
+    "SET with an hour to live": [b"SET", KEY, b"value", b"EX", b"3600"],
+    "SET with ten seconds to live": [b"SET", KEY, b"value", b"EX", b"10"],
+}
+
+
 def requests(source, path, pid):
     """The server's processor time for a request of redis-benchmark, and while there are none."""
-    workloads = {
-        "GET": ["-t", "get"],
-        "SET": ["-t", "set"],
-        "SET with an hour to live": ["SET", "key:__rand_int__", "value", "EX", "3600"],
-        "SET with ten seconds to live": ["SET", "key:__rand_int__", "value", "EX", "10"],
-    }
     time.sleep(5)
     begin = processor_ms(pid)
     time.sleep(10)
     print(f"a second without requests, processor time\t{(processor_ms(pid) - begin) / 10:.2f}\tms")
-    for name, words in workloads.items():
+    for name, words in WORKLOADS.items():
         begin = processor_ms(pid)
         subprocess.run([f"{source}/src/redis-benchmark", "-s", path, "-q", "-n", str(REQUESTS), "-r", "100000",
                         *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
         print(f"{name}, processor time\t{(processor_ms(pid) - begin) * 1000 / REQUESTS:.2f}\tus")
 
 
+def counted(source, words):
+    """How many instructions a server executes that answers COUNTED requests, one after the other."""
+    keys = random.Random(1)
+    valgrind = ["valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"]
+    with Server(source, "--hz", "1", under=valgrind) as server:
+        for _ in range(COUNTED if words else 0):
+            server.redis.ask(*(word.replace(KEY, b"key:%012d" % keys.randrange(100000)) for word in words))
+        server.redis.socket.sendall(command("SHUTDOWN", "NOSAVE"))
+        _, log = server.process.communicate()
+    return int(re.search(r"I +refs: +([0-9,]+)", log)[1].replace(",", ""))
+
+
+class Server:
+    """A server with a socket in a folder of its own."""
+
+    def __init__(self, source, *options, under=()):
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = f"{self.folder.name}/socket"
+        self.process = subprocess.Popen(
+            [*under, f"{source}/src/redis-server", "--port", "0", "--unixsocket", self.path, "--save", "", "--dir",
+             self.folder.name, "--logfile", f"{self.folder.name}/log", *options], stderr=subprocess.PIPE, text=True)
+
+    def __enter__(self):
+        while not os.path.exists(self.path):
+            if self.process.poll() is not None:
+                sys.exit("expiry: redis-server has ended")
+            time.sleep(0.01)
+        self.redis = Connection(self.path)
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        self.folder.cleanup()
+
+
 def main():
     source = os.path.abspath(sys.argv[1])
-    with tempfile.TemporaryDirectory() as folder:
-        path = f"{folder}/socket"
-        server = subprocess.Popen([f"{source}/src/redis-server", "--port", "0", "--unixsocket", path, "--save", "",
-                                   "--dir", folder, "--notify-keyspace-events", "Ex", "--logfile", f"{folder}/log"])
-        try:
-            while not os.path.exists(path):
-                if server.poll() is not None:
-                    sys.exit("expiry: redis-server has ended")
-                time.sleep(0.01)
-            redis = Connection(path)
-            empty = redis.memory()
-            in_a_day = int(time.time()) + 86400
-            redis.ask_all([command("SET", f"other:{i}", "v", "EXAT", in_a_day + i % 3600) for i in range(OTHERS)])
-            print(f"memory of a volatile key, one of a million\t{(redis.memory() - empty) / OTHERS:.1f}\tbytes")
-            late, delivered = lateness(redis, path)
-            print(f"\"expired\" late, median\t{statistics.median(late):.1f}\tms")
-            print(f"\"expired\" late, 99 %\t{sorted(late)[KEYS * 99 // 100]:.1f}\tms")
-            print(f"\"expired\" of 1000 keys that do not come within {PATIENCE} s\t{KEYS - delivered}\tkeys")
-            requests(source, path, server.pid)
-        finally:
-            server.kill()
-            server.wait()
+    with Server(source, "--notify-keyspace-events", "Ex") as server:
+        redis = server.redis
+        empty = redis.memory()
+        in_a_day = int(time.time()) + 86400
+        redis.ask_all([command("SET", f"other:{i}", "v", "EXAT", in_a_day + i % 3600) for i in range(OTHERS)])
+        print(f"memory of a volatile key, one of a million\t{(redis.memory() - empty) / OTHERS:.1f}\tbytes")
+        late, delivered = lateness(redis, server.path)
+        print(f"\"expired\" late, median\t{statistics.median(late):.1f}\tms")
+        print(f"\"expired\" late, 99 %\t{sorted(late)[KEYS * 99 // 100]:.1f}\tms")
+        print(f"\"expired\" of 1000 keys that do not come within {PATIENCE} s\t{KEYS - delivered}\tkeys")
+        requests(source, server.path, server.process.pid)
+    idle = counted(source, None)
+    for name, words in WORKLOADS.items():
+        print(f"{name}\t{(counted(source, words) - idle) / COUNTED:.0f}\tinstructions")
 
 
 main()

@@ -3,7 +3,7 @@
 
 package=redis-server
 source_package=redis
-needs=(pkg-config liblzf-dev libjemalloc-dev tcl)
+needs=(pkg-config liblzf-dev libjemalloc-dev tcl valgrind)
 
 adopt() {
     local file

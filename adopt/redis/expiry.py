@@ -130,12 +130,14 @@ class Server:
              self.folder.name, "--logfile", f"{self.folder.name}/log", *options], stderr=subprocess.PIPE, text=True)
 
     def __enter__(self):
-        while not os.path.exists(self.path):
-            if self.process.poll() is not None:
-                sys.exit("expiry: redis-server has ended")
-            time.sleep(0.01)
-        self.redis = Connection(self.path)
-        return self
+        while True:
+            try:
+                self.redis = Connection(self.path)
+                return self
+            except (FileNotFoundError, ConnectionRefusedError):  # the server does not listen yet
+                if self.process.poll() is not None:
+                    sys.exit("expiry: redis-server has ended")
+                time.sleep(0.01)
 
     def __exit__(self, *_):
         self.process.kill()

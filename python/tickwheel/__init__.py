@@ -1,13 +1,12 @@
-"""Timers on a timer wheel. Scheduling and cancelling take the same time whether ten timers are pending or a
-million.
+"""Timers on a timer wheel. Scheduling and cancelling a timer cost the same work whether ten are pending or a million.
 
-    with tickwheel.TimerWheel() as wheel:           # a thread of its own calls back
+    with tickwheel.TimerWheel() as wheel:           # its own thread runs the callbacks
         beat = wheel.every(1.0, print, "tick")      # a Timer
         late = wheel.call_later(30.0, give_up)
         ...
-        late.cancel()                               # True: the call had not begun
+        late.cancel()                               # True: it prevented the call
 
-tickwheel.asyncio has an event loop whose timers are on such a wheel.
+tickwheel.asyncio has an event loop with its timers on such a wheel.
 """
 
 import atexit
@@ -20,26 +19,26 @@ from ._tickwheel import VERSION, Timer, Wheel
 __all__ = ["Timer", "TimerWheel"]
 __version__ = f"{VERSION // 10000}.{VERSION // 100 % 100}.{VERSION % 100}"
 
-# By id, the wheels that a fork or the end of the program must stop. Other threads may change this meanwhile, and
-# valuerefs(), unlike iteration, takes a copy at once.
+# The wheels, by id, that a fork or the end of the program must stop. Other threads may change the dictionary meanwhile:
+# valuerefs(), unlike iteration, copies it at once.
 _open = weakref.WeakValueDictionary()
 
 
 class TimerWheel(Wheel):
     """Timers on a clock. Callbacks run one at a time.
 
-    driver "thread"   a thread of the wheel runs the callbacks
-    driver "loop"     a loop of yours does: wait until fileno() is readable, then call dispatch()
-    driver "virtual"  advance() does: time begins at 0, and moves only there
+    driver "thread"   the wheel's own thread runs the callbacks
+    driver "loop"     your event loop runs them: wait until fileno() is readable, then call dispatch()
+    driver "virtual"  advance() runs them: time begins at 0, and moves only there
 
-    Times are seconds. A deadline is a reading of time(), and rounds up to the next microsecond; timers of one
-    microsecond fire in the order in which they were armed. All methods may be called from any thread, and from
-    callbacks. An exception that leaves a callback goes to sys.unraisablehook, and the timer goes on; but
+    Times are seconds. A deadline is a time on the clock that time() reads, rounded up to the next microsecond. Timers
+    of one microsecond fire in the order in which they were armed. All methods may be called from any thread, and from
+    callbacks. If a callback raises an exception, sys.unraisablehook gets it, and a periodic timer goes on; but
     KeyboardInterrupt and SystemExit end the dispatch() or advance() that runs the callback.
 
-    A pending timer stays alive without a reference to it, and a wheel with a thread until close(). The end of the
-    program closes all wheels, after a running callback has returned. In the child of a fork, wheels of the parent are
-    closed, except for those on virtual time.
+    The wheel keeps its pending timers alive, and a wheel with a thread lives until close(). At exit all wheels are
+    closed, after a running callback has returned. In the child of a fork, the parent's wheels are closed, except for
+    those on virtual time.
     """
 
     def __init__(self, driver="thread"):

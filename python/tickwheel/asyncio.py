@@ -1,12 +1,12 @@
-"""An asyncio event loop whose timers are on a timer wheel.
+"""An asyncio event loop with its timers on a timer wheel.
 
     with asyncio.Runner(loop_factory=tickwheel.asyncio.EventLoop) as runner:
         runner.run(main())
 
     tickwheel.asyncio.run(main())    # the same
 
-call_later, call_at, and what asyncio builds on them (sleep, timeout, wait_for), arm a node of the wheel instead of
-entering a heap, so cancelling a timer takes it off at once. Everything else is asyncio.SelectorEventLoop.
+call_later and call_at, and so all that asyncio builds on them (sleep, timeout, wait_for), arm a node of the wheel
+instead of pushing to a heap. So a cancelled timer is gone at once. Everything else is asyncio.SelectorEventLoop.
 """
 
 import asyncio
@@ -39,18 +39,18 @@ class EventLoop(LoopTimers, asyncio.SelectorEventLoop):
         super().close()
         self._drop_timers()
 
-    # asyncio calls this once in each round, when it has waited.
+    # asyncio calls this once per iteration, after it has waited.
     def _process_events(self, event_list):
         super()._process_events(event_list)
         self._collect_due(self._ready.append)
 
-    # In debug mode: refuses mistakes, and returns where the timer is made.
+    # In debug mode: rejects mistakes, and returns the stack of the call that makes the timer.
     def _inspect(self, callback, method):
         self._check_thread()
         self._check_callback(callback, method)
         return format_helpers.extract_stack(sys._getframe(1))
 
-    # Reports an exception of a callback as asyncio.Handle does.
+    # Reports a callback's exception as asyncio.Handle does.
     def _failed(self, handle, exception):
         source = format_helpers._format_callback_source(handle.callback, handle.args)
         context = {"message": f"Exception in callback {source}", "exception": exception, "handle": handle}
@@ -72,6 +72,6 @@ class EventLoop(LoopTimers, asyncio.SelectorEventLoop):
 
 
 def run(main, *, debug=None):
-    """As asyncio.run, on an EventLoop."""
+    """Does what asyncio.run does, on an EventLoop."""
     with asyncio.Runner(debug=debug, loop_factory=EventLoop) as runner:
         return runner.run(main)

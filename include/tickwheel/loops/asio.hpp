@@ -13,8 +13,8 @@
 //              and may destroy the attachment.
 //   Threads    If several threads run the loop, pass a strand instead of its executor, and attach and detach
 //              on that. Timers may be armed on any thread.
-//   The loop   An attached runtime keeps run() going, also with no timer pending. A callback may run the
-//              loop; no timer of the runtime fires in there.
+//   The loop   An attached runtime keeps run() going, even if no timer is pending. A callback may run the
+//              loop; no timer of the runtime fires inside that call.
 //   Exceptions may leave callbacks of the C interface: they come out of run(), which may be called again.
 #ifndef TICKWHEEL_LOOPS_ASIO_HPP
 #define TICKWHEEL_LOOPS_ASIO_HPP
@@ -48,9 +48,9 @@ class asio_attachment {
   public:
     using on_failed = std::function<void(int error)>;
 
-    // Makes the loop dispatch the runtime. If the loop cannot do so any more, it calls failed(error), with a
-    // negative errno, and stops watching: detach, and find out why. Throws std::system_error with the error
-    // of tw_runtime_fd, or EINVAL if `failed` is empty, and what Asio throws.
+    // Makes the loop dispatch the runtime. If waiting or a dispatch fails, this class stops watching and
+    // calls failed(error), with a negative errno: detach, and find out why. Throws std::system_error with the
+    // error of tw_runtime_fd, or EINVAL if `failed` is empty, and what Asio throws.
     asio_attachment(const asio_used::any_io_executor &executor, tw_runtime *rt, on_failed failed)
         : watch_(std::make_shared<watch>(executor, rt, std::move(failed))) {
         wait(watch_);

@@ -7,12 +7,12 @@
  *     tw_ev_detach(&timers);                 // anywhere on the loop's thread, callbacks included
  *     tw_runtime_free(rt);
  *
- *   Arguments  `timers` is the struct that attach was given.
+ *   Arguments  `timers` is the struct that you passed to attach.
  *   Owners     Loop and runtime are yours; the runtime has the driver "timerfd" and is not started. Detach
  *              before you free either. The struct may be freed as soon as it is detached.
  *   Threads    Attach and detach on the loop's thread. Timers may be armed on any thread.
- *   The loop   An attached runtime keeps ev_run going, also with no timer pending; ev_unref(loop) changes
- *              that. A callback may call ev_run; no timer of the runtime fires in there. */
+ *   The loop   An attached runtime keeps ev_run going, even if no timer is pending; ev_unref(loop) changes
+ *              that. A callback may call ev_run; no timer of the runtime fires inside that call. */
 #ifndef TICKWHEEL_LOOPS_EV_H
 #define TICKWHEEL_LOOPS_EV_H
 
@@ -34,9 +34,9 @@ struct tw_ev {
     bool *detached; /* during a dispatch: a flag that detach sets */
 };
 
-/* Internal: libev calls this. The descriptor stays readable during the dispatch, so this stops watching it:
- * an ev_run inside a callback would not sleep. Stopping costs no system call, because libev passes only
- * changes on to the kernel, and only before it sleeps. */
+/* Internal: libev calls this. The descriptor stays readable during the dispatch, so this function stops
+ * watching it; otherwise an ev_run inside a callback would not sleep. Stopping costs no system call, because
+ * libev passes only changes on to the kernel, and only before it sleeps. */
 static inline void tw_ev_ready(struct ev_loop *loop, ev_io *ready, int events) {
     struct tw_ev *timers = (struct tw_ev *)ready->data;
     bool detached = false;
@@ -54,8 +54,8 @@ static inline void tw_ev_ready(struct ev_loop *loop, ev_io *ready, int events) {
         timers->failed(error, timers->arg);
 }
 
-/* Makes the loop dispatch the runtime. If the loop cannot do so any more, it calls failed(error, arg) and
- * stops watching: detach, and find out why. Returns 0.
+/* Makes the loop dispatch the runtime. If a dispatch fails, this file stops watching and calls
+ * failed(error, arg): detach, and find out why. Returns 0.
  *   -EINVAL  `failed` is null
  *   others   as tw_runtime_fd */
 static inline int tw_ev_attach(struct tw_ev *timers, struct ev_loop *loop, struct tw_runtime *rt,

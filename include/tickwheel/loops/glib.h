@@ -8,11 +8,11 @@
  *     tw_runtime_free(rt);
  *
  *   Owners     Context and runtime are yours; the runtime has the driver "timerfd" and is not started.
- *              Detach before you free it. The source is an ordinary one, of which you hold a reference:
- *              give it a priority or a name.
+ *              Detach before you free the runtime. The source is an ordinary one, and you hold a
+ *              reference: you may give it a priority or a name.
  *   Threads    Attach and detach on the thread that runs the context. Timers may be armed on any thread.
- *   The loop   A callback may run a main loop of its own; no timer of the runtime fires in there,
- *              because a source is not dispatched inside itself. */
+ *   The loop   A callback may run its own main loop; no timer of the runtime fires in that loop, because
+ *              GLib does not dispatch a source inside itself. */
 #ifndef TICKWHEEL_LOOPS_GLIB_H
 #define TICKWHEEL_LOOPS_GLIB_H
 
@@ -38,8 +38,8 @@ static inline gboolean tw_glib_dispatch(GSource *base, GSourceFunc callback, gpo
     return G_SOURCE_REMOVE;
 }
 
-/* Makes the main loop dispatch the runtime, by a source that this stores in *source. If the loop cannot do so
- * any more, it calls failed(error, arg) and stops watching: detach, and find out why. Returns 0.
+/* Makes the main loop dispatch the runtime, through a source that this function stores in *source. If a
+ * dispatch fails, this file stops watching and calls failed(error, arg): detach, and find out why. Returns 0.
  *   -EINVAL  `failed` is null
  *   others   as tw_runtime_fd */
 static inline int tw_glib_attach(GSource **source, GMainContext *context, struct tw_runtime *rt,
@@ -61,7 +61,7 @@ static inline int tw_glib_attach(GSource **source, GMainContext *context, struct
     return 0;
 }
 
-/* Destroys the source and gives back the reference. Does nothing if the runtime is not attached. */
+/* Destroys the source and drops the reference. Does nothing if the runtime is not attached. */
 static inline void tw_glib_detach(GSource **source) {
     GSource *timers = *source;
     *source = NULL;

@@ -7,12 +7,12 @@
  *     tw_libevent_detach(&timers);           // anywhere on the loop's thread, callbacks included
  *     tw_runtime_free(rt);
  *
- *   Arguments  `timers` is the struct that attach was given.
+ *   Arguments  `timers` is the struct that you passed to attach.
  *   Owners     Base and runtime are yours; the runtime has the driver "timerfd" and is not started. Detach
  *              before you free either. The struct may be freed as soon as it is detached.
- *   Threads    Attach and detach on the loop's thread. Timers may be armed on any thread, also if
- *              libevent was not told to use threads.
- *   The loop   An attached runtime keeps event_base_dispatch going, also with no timer pending. */
+ *   Threads    Attach and detach on the loop's thread. Timers may be armed on any thread, even if
+ *              libevent's support for threads is off.
+ *   The loop   An attached runtime keeps event_base_dispatch going, even if no timer is pending. */
 #ifndef TICKWHEEL_LOOPS_LIBEVENT_H
 #define TICKWHEEL_LOOPS_LIBEVENT_H
 
@@ -46,8 +46,8 @@ static inline void tw_libevent_ready(evutil_socket_t fd, short events, void *arg
     timers->failed(error, timers->arg);
 }
 
-/* Makes the loop dispatch the runtime. If the loop cannot do so any more, it calls failed(error, arg) and
- * stops watching: detach, and find out why. Returns 0.
+/* Makes the loop dispatch the runtime. If a dispatch fails, this file stops watching and calls
+ * failed(error, arg): detach, and find out why. Returns 0.
  *   -EINVAL  `failed` is null
  *   -ENOMEM, -EIO  libevent cannot make, or watch, another event; it gives no reason
  *   others   as tw_runtime_fd */

@@ -11,7 +11,7 @@
 //              destroying the attachment, as with any QObject in an event of its own.
 //   Threads    The attachment belongs to the thread that makes it, which needs an event loop
 //              (QCoreApplication or QThread); detach there. Timers may be armed on any thread.
-//   The loop   A callback may run a QEventLoop or a dialog; no timer of the runtime fires in there.
+//   The loop   A callback may run a QEventLoop or a dialog; no timer of the runtime fires inside it.
 //   Exceptions must not leave callbacks, because none may pass through Qt.
 #ifndef TICKWHEEL_LOOPS_QT_HPP
 #define TICKWHEEL_LOOPS_QT_HPP
@@ -31,8 +31,8 @@ class qt_attachment : public QSocketNotifier {
   public:
     using on_failed = std::function<void(int error)>;
 
-    // Makes the thread's event loop dispatch the runtime. If the loop cannot do so any more, it calls
-    // failed(error), with a negative errno, and stops watching: detach, and find out why. Throws
+    // Makes the thread's event loop dispatch the runtime. If a dispatch fails, this class stops watching and
+    // calls failed(error), with a negative errno: detach, and find out why. Throws
     // std::system_error with the error of tw_runtime_fd, or EINVAL if `failed` is empty.
     qt_attachment(tw_runtime *rt, on_failed failed, QObject *parent = nullptr)
         : QSocketNotifier(descriptor_of(rt, failed), Read, parent), rt_(rt), failed_(std::move(failed)) {}
@@ -60,8 +60,8 @@ class qt_attachment : public QSocketNotifier {
         return fd;
     }
 
-    // The descriptor stays readable during the dispatch, so this stops watching it: an event loop inside a
-    // callback would not sleep.
+    // The descriptor stays readable during the dispatch, so this function stops watching it; otherwise an
+    // event loop inside a callback would not sleep.
     void dispatch() {
         setEnabled(false);
         const int error = tw_runtime_dispatch(rt_);

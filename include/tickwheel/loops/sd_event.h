@@ -7,12 +7,12 @@
  *     tw_sd_event_detach(&timers);           // anywhere on the loop's thread, callbacks included
  *     tw_runtime_free(rt);
  *
- *   Arguments  `timers` is the struct that attach was given.
+ *   Arguments  `timers` is the struct that you passed to attach.
  *   Owners     Loop and runtime are yours; the runtime has the driver "timerfd" and is not started. Detach
  *              before you free either. The struct may be freed as soon as it is detached.
  *   Threads    Attach and detach on the loop's thread. Timers may be armed on any thread.
- *   The loop   sd_event_loop goes on until sd_event_exit, whether something is attached or not.
- *              `timers.source` is an ordinary source: give it a priority or a description. */
+ *   The loop   sd_event_loop goes on until sd_event_exit, whether a runtime is attached or not.
+ *              `timers.source` is an ordinary source: you may give it a priority or a description. */
 #ifndef TICKWHEEL_LOOPS_SD_EVENT_H
 #define TICKWHEEL_LOOPS_SD_EVENT_H
 
@@ -48,8 +48,8 @@ static inline int tw_sd_event_ready(sd_event_source *source, int fd, uint32_t ev
     return 0;
 }
 
-/* Makes the loop dispatch the runtime. If the loop cannot do so any more, it calls failed(error, arg) and
- * stops watching: detach, and find out why. Returns 0.
+/* Makes the loop dispatch the runtime. If a dispatch fails, this file stops watching and calls
+ * failed(error, arg): detach, and find out why. Returns 0.
  *   -EINVAL  `failed` is null
  *   others   as tw_runtime_fd or sd_event_add_io */
 static inline int tw_sd_event_attach(struct tw_sd_event *timers, sd_event *event, struct tw_runtime *rt,

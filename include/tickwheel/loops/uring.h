@@ -11,13 +11,13 @@
  *     tw_uring_detach(&timers);              // anywhere on the loop's thread, callbacks included
  *     tw_runtime_free(rt);
  *
- *   Arguments  `timers` is the struct that attach was given.
+ *   Arguments  `timers` is the struct that you passed to attach.
  *   Owners     Ring and runtime are yours; the runtime has the driver "timerfd" and is not started. Detach
- *              before you free it. The struct must stay where it is while tw_uring_outstanding: the ring
- *              has its address. It is also the data of all entries that this file submits.
+ *              before you free the runtime. The struct must stay where it is while tw_uring_outstanding
+ *              returns true: its address is the data of all entries that this file prepares.
  *   Threads    Attach, complete and detach on the loop's thread. Timers may be armed on any thread.
  *   Entries    One poll at a time, armed again after each dispatch. This file prepares entries, and your loop
- *              submits them; if the submission queue is full, it is submitted at once. */
+ *              submits them; if the submission queue is full, this file submits the queue. */
 #ifndef TICKWHEEL_LOOPS_URING_H
 #define TICKWHEEL_LOOPS_URING_H
 
@@ -37,7 +37,7 @@ struct tw_uring {
     bool *detached; /* during a dispatch: a flag that detach sets */
 };
 
-/* Internal: an entry with this struct as its data; null if there is no room. */
+/* Internal: the next free entry; null if there is none. */
 static inline struct io_uring_sqe *tw_uring_entry(const struct tw_uring *timers) {
     struct io_uring_sqe *entry = io_uring_get_sqe(timers->ring);
     if (entry == NULL && io_uring_submit(timers->ring) >= 0)
@@ -56,11 +56,11 @@ static inline int tw_uring_poll(struct tw_uring *timers) {
     return 0;
 }
 
-/* Returns true while completions for this struct are still to come. */
+/* Returns true while completions for this struct are outstanding. */
 static inline bool tw_uring_outstanding(const struct tw_uring *timers) { return timers->outstanding != 0; }
 
-/* Makes the ring poll for the runtime. If polling or a dispatch fails, this file calls failed(error, arg) and
- * stops watching: detach, and find out why. Returns 0.
+/* Makes the ring poll for the runtime. If polling or a dispatch fails, this file stops watching and calls
+ * failed(error, arg): detach, and find out why. Returns 0.
  *   -EINVAL  `failed` is null
  *   -EBUSY   the submission queue is full
  *   others   as tw_runtime_fd */
@@ -98,7 +98,7 @@ static inline void tw_uring_ready(struct tw_uring *timers, int result) {
         timers->failed(error, timers->arg);
 }
 
-/* Call this with the result of each completion whose data is this struct. A poll that fails (`result` is
+/* Call this with the result of each completion whose data is this struct. A failed poll (`result` is
  * negative) ends the watching. */
 static inline void tw_uring_complete(struct tw_uring *timers, int result) {
     --timers->outstanding;
@@ -106,7 +106,7 @@ static inline void tw_uring_complete(struct tw_uring *timers, int result) {
         tw_uring_ready(timers, result);
 }
 
-/* Cancels the poll. The poll and the cancellation each end with a completion. Returns 0, also if the runtime
+/* Cancels the poll. The poll and the cancellation each end with a completion. Returns 0, even if the runtime
  * is not attached.
  *   -EBUSY  the submission queue is full; still attached */
 static inline int tw_uring_detach(struct tw_uring *timers) {

@@ -10,10 +10,10 @@
  *     tw_runtime_free(rt);
  *
  *   Owners     Loop and runtime are yours; the runtime has the driver "timerfd" and is not started. Detach
- *              before you free either. The struct must stay where it is until `closed` was called, or
- *              uv_run has returned 0: libuv closes handles later, in uv_run.
+ *              before you free either. The struct must stay where it is until libuv calls `closed`, or
+ *              uv_run returns 0: libuv closes handles later, in uv_run.
  *   Threads    Attach and detach on the loop's thread. Timers may be armed on any thread.
- *   The loop   An attached runtime keeps uv_run going, also with no timer pending;
+ *   The loop   An attached runtime keeps uv_run going, even if no timer is pending;
  *              uv_unref((uv_handle_t *)&timers.poll) changes that. */
 #ifndef TICKWHEEL_LOOPS_UV_H
 #define TICKWHEEL_LOOPS_UV_H
@@ -48,8 +48,8 @@ static inline void tw_uv_closed(uv_handle_t *poll) {
         timers->closed(timers->arg);
 }
 
-/* Makes the loop dispatch the runtime. If the loop cannot do so any more, it calls failed(error, arg) and
- * stops watching: detach, and find out why. Returns 0.
+/* Makes the loop dispatch the runtime. If polling or a dispatch fails, this file stops watching and calls
+ * failed(error, arg): detach, and find out why. Returns 0.
  *   -EINVAL  `failed` is null
  *   others   as tw_runtime_fd, or as uv_poll_init (libuv's errors are negative errno values) */
 static inline int tw_uv_attach(struct tw_uv *timers, uv_loop_t *loop, struct tw_runtime *rt,
@@ -66,8 +66,8 @@ static inline int tw_uv_attach(struct tw_uv *timers, uv_loop_t *loop, struct tw_
     return uv_poll_start(&timers->poll, UV_READABLE, tw_uv_ready); /* 0: uv_poll_init has checked it */
 }
 
-/* Calls closed(arg), with the `arg` of attach, as soon as the struct may be freed; `closed` may be null. Does
- * nothing if the runtime is not attached. */
+/* Stops watching. Calls closed(arg), with the `arg` of attach, as soon as you may free the struct; `closed`
+ * may be null. Does nothing if the runtime is not attached. */
 static inline void tw_uv_detach(struct tw_uv *timers, void (*closed)(void *arg)) {
     if (timers->rt == NULL)
         return;

@@ -1,4 +1,4 @@
-// tickwheel/senders.hpp - a timed scheduler for senders: those of stdexec, or of C++26. See tickwheel.hpp.
+// tickwheel/senders.hpp - a timed scheduler for the senders of stdexec or of C++26. See tickwheel.hpp.
 //
 //     tickwheel::runtime rt;
 //     tickwheel::scheduler timers(rt);
@@ -6,13 +6,13 @@
 //     auto too_late = timers.schedule_after(1s) | stdexec::then([] { return late; });
 //     auto limited = exec::when_any(fetch(url), std::move(too_late));
 //
-// The header uses stdexec, of April 2026 or later, if the include path has <stdexec/execution.hpp>, and
-// otherwise std::execution of C++26, which we could not test: no compiler in Debian 12 has it. All sources of
+// If the include path has <stdexec/execution.hpp>, this header uses stdexec (of April 2026 or later), and
+// otherwise C++26's std::execution, which we could not test: no compiler in Debian 12 has it. All sources of
 // a program must use the same library. A scheduler satisfies the concept exec::timed_scheduler, so
 // exec::schedule_after(timers, 50ms) works too.
 //
-// An operation is a sender connected to a receiver. It contains its timer, and nothing is allocated. A
-// started operation completes exactly once:
+// An operation is a sender connected to a receiver. It contains its timer, and allocates nothing. A started
+// operation completes exactly once:
 //   set_value    On the runtime's thread, or the thread that drives the runtime. Never before the deadline
 //                (P1), and never inside start().
 //   set_stopped  If a stop is requested on the receiver's stop token before the timer's callback begins. The
@@ -22,13 +22,13 @@
 //                for the deadline nor for another operation's callback.
 // There is no set_error. While the runtime is stopped, only requests to stop complete operations.
 //
-// The runtime's destructor completes the remaining operations with set_stopped, on the thread that calls it.
-// An operation whose timer the runtime refuses, because the runtime is being freed or belongs to the parent
-// of a fork, completes with set_stopped inside start(). While a runtime is being destroyed, no other thread
-// may start or stop its operations. Operations do not notice tw_runtime_cancel_all, tw_runtime_free and
-// tw_runtime_after_fork: they then never complete.
+// The runtime's destructor completes the remaining operations with set_stopped, on the calling thread. While
+// a runtime is being destroyed, no other thread may start or stop its operations. If the runtime refuses an
+// operation's timer, because the runtime is being freed or belongs to the parent of a fork, the operation
+// completes with set_stopped inside start(). Operations do not notice tw_runtime_cancel_all, tw_runtime_free
+// and tw_runtime_after_fork: after these calls, operations that were pending never complete.
 //
-// A receiver may destroy the operation while it completes.
+// A receiver may destroy the operation that completes it.
 #include <tickwheel/cplusplus.hpp>
 #if defined(TICKWHEEL_CPLUSPLUS_20) && !defined(TICKWHEEL_SENDERS_HPP)
 #define TICKWHEEL_SENDERS_HPP
@@ -48,7 +48,7 @@
 #include <execution>
 #include <stop_token>
 #else
-#error "senders.hpp needs a library of senders: stdexec in the include path, or C++26"
+#error "senders.hpp needs senders: stdexec in the include path, or C++26"
 #endif
 
 #include <tickwheel/callback.hpp>
@@ -98,7 +98,7 @@ class timed_operation {
             complete_stopped();
     }
 
-    // Completes all operations that are pending on the runtime, also those that these completions start.
+    // Completes all operations that are pending on the runtime, including those that these completions start.
     static void stop_all(tw_runtime *rt) noexcept {
         bool found = true;
         while (found) {
@@ -112,7 +112,7 @@ class timed_operation {
         : rt_(rt), due_ns_(when.due_ns), absolute_(when.absolute != 0) {}
     ~timed_operation() = default;
 
-    // Arms the timer. If the result is false, the caller must complete the operation as stopped.
+    // Arms the timer. If this returns false, the caller must complete the operation as stopped.
     bool begin() noexcept {
         if (state_ != 0 || !arm())
             return false;
@@ -125,7 +125,7 @@ class timed_operation {
         return tw_runtime_after(rt_, &node_, 0) >= 0;
     }
 
-    // The same if no stop callback exists.
+    // The same for a receiver that never stops the operation.
     bool begin_unstoppable() noexcept {
         state_ = begun;
         return arm();
@@ -202,11 +202,11 @@ template <class Receiver> class timed_operation_for final : public timed_operati
 
 }  // namespace detail
 
-// A handle to a runtime, cheap to copy. It must not be used once the runtime is destroyed.
+// A handle to a runtime, cheap to copy. Do not use it once the runtime is destroyed.
 //
 // Delays and deadlines are as in timer.hpp: durations of any kind, rounded up; time points of the runtime's
-// own clock. A moment in the past and a negative delay are due at once. A delay counts from start(). Of
-// operations that are due at the same tick, the first to be started completes first.
+// own clock. A moment in the past and a negative delay are due at once. A delay counts from start().
+// Operations that are due at the same tick complete in the order in which they were started.
 template <class Clock> class scheduler {
   public:
     using scheduler_concept = detail::library::scheduler_tag;
@@ -229,7 +229,7 @@ template <class Clock> class scheduler {
             return {on_.rt_, when_, std::move(receiver)};
         }
 
-        // Only values come from the scheduler's context: a stop completes an operation where it is requested.
+        // Only values come from the scheduler's context: a stop completes on the thread that requests it.
         struct env {
             scheduler on;
             [[nodiscard]] scheduler
@@ -256,7 +256,7 @@ template <class Clock> class scheduler {
     // Completes as soon as the runtime's thread gets to it.
     [[nodiscard]] sender schedule() const noexcept { return {*this, {}}; }
 
-    // Completes `delay` after the start. Throws std::system_error (invalid_argument) if the delay is NaN.
+    // Completes `delay` after start(). Throws std::system_error (invalid_argument) if the delay is NaN.
     template <class Rep, class Period>
     [[nodiscard]] sender schedule_after(std::chrono::duration<Rep, Period> delay) const {
         return {*this, detail::when_in(std::max(delay, delay.zero()))};

@@ -3,7 +3,7 @@
 # ./dev adopt, which installs the packages that this needs.
 #
 # TICKWHEEL is the prefix of an installed Tickwheel, DIRECTORY a folder for the program's sources and builds, PROGRAM a
-# folder beside this script. Fetches the program's source package from the distribution and makes two copies of it; in
+# folder next to this script. Fetches the program's source package from the distribution and makes two copies of it; in
 # the copy "after", our adapter takes the place of the program's timers. Builds both, runs the program's own tests in
 # both, and has compare.py run the benchmark in both, in turn. ARGUMENTs are for compare.py.
 #

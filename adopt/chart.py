@@ -56,7 +56,7 @@ def main():
         with open(f"{directory}/{program}/result.json", encoding="utf-8") as file:
             measured = json.load(file)["bench"][workload]
         before, after = statistics.median(measured["before"]), statistics.median(measured["after"])
-        # Keys whose expiry does not come in time count as if it came at the end.
+        # A key whose notification does not come in time counts as if it came at the end.
         lines += row(y, name, before, after, measured["unit"], "late" in workload and before >= 180000)
         y += GAP
     title = "Other people's programs: less is better"

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """compare.py PROGRAM VERSION DIRECTORY [--runs R] -- COMMAND...
 
-Compares the two copies of an adopted program: runs their tests, and their benchmark R times each, in turn. COMMAND, followed
-by --run, "before" or "after", and "run_tests" or "run_bench", runs one of the four; see adopt.sh. Prints a table and a
-verdict, and writes all that was measured to DIRECTORY/result.json.
+Compares the two copies of an adopted program: runs the tests of both, and the benchmark of both R times, in turn.
+COMMAND, followed by --run, "before" or "after", and "run_tests" or "run_bench", runs one of the four; see adopt.sh.
+Prints a table and a verdict, and writes all measurements to DIRECTORY/result.json.
 
-Tests of other people may fail now and then. So if a test fails after that passes before, all tests run twice more in both
-copies, and the verdict is a failure if the test fails at least twice more often after than before.
+A program's own tests may fail now and then. So if a test passes before and fails after, all tests run twice more in
+both copies, and the verdict is a failure if that test then has at least two more failures after than before.
 """
 import argparse
 import json
@@ -40,19 +40,19 @@ class Tests:
             lines = run(self.command, copy, "run_tests")
             seen = {line.split(" ", 1)[1] for line in lines}
             for name in seen | set(failures):
-                # A test that does not report in each run has failed in the others.
+                # A test has failed in each run in which it does not report.
                 passed = f"pass {name}" in lines and f"fail {name}" not in lines
                 failures[name] = failures.get(name, self.runs - 1) + (not passed)
             if not any(line.startswith("pass ") for line in lines):
                 sys.exit(f"compare: no test of the program passes, {copy}")
 
     def worse(self, least):
-        """The tests that fail more often after than before, by at least so many runs."""
+        """The tests that failed in more runs after than before, by at least `least`."""
         before, after = (self.failures[copy] for copy in COPIES)
         return sorted(name for name in before if after.get(name, self.runs) - before[name] >= least)
 
     def judge(self):
-        """Prints what the tests say, and returns whether the adapter broke none."""
+        """Prints the results of the tests, and returns whether the adapter broke none."""
         before, after = (self.failures[copy] for copy in COPIES)
         broken = self.worse(1 if self.runs == 1 else 2)
         always = sorted(name for name in before if before[name] == after.get(name, self.runs) == self.runs)

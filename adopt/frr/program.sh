@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2034,SC2154 # adopt.sh uses and sets them
 # FRR: its event loop's heap of timers becomes a wheel. Its own benchmark schedules a million timers and cancels half of
-# them; ours adds what an event loop does with its timers.
+# them; ours measures the other things that an event loop does with its timers.
 
 package=frr
 source_package=frr
@@ -25,9 +25,9 @@ build_program() {
         lib/clippy python/clidef.py -o lib/thread_clippy.c lib/thread_original.c
     fi
     mapfile -t tests < <(cd tests/lib && printf '%s\n' test_*.py {cli,northbound}/test_*.py | sed 's/\.py$//' |
-        grep -vE 'test_(frrlua|frrscript|grpc|zmq|commands)$') # they need what is not built
+        grep -vE 'test_(frrlua|frrscript|grpc|zmq|commands)$') # they need parts that are not built
     make -j "$jobs" lib/libfrr.la "${tests[@]/#/tests/lib/}" tests/lib/test_timer_performance
-    cp "$here/timers.c" . # beside program.sh is a thread.h
+    cp "$here/timers.c" . # next to program.sh, it would include our thread.h
     # shellcheck disable=SC2086 # flags
     cc -O2 -g -fms-extensions -DHAVE_CONFIG_H -I. -Iinclude -Ilib -Ilib/assert $adapter_cflags -o timers timers.c \
         -Llib/.libs -Wl,-rpath,"$PWD/lib/.libs" -lfrr

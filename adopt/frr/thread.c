@@ -1,5 +1,5 @@
-/* The timers of FRR's event loop on a wheel of Tickwheel: this file takes the place of lib/thread.c, and
- * includes that file under the name thread_original.c.
+/* The timers of FRR's event loop on a wheel of Tickwheel: this file replaces lib/thread.c, and includes that
+ * file under the name thread_original.c.
  *
  * The original keeps its timers in a heap and works on it with functions that DECLARE_HEAP defines. Here
  * functions of the same names work on a wheel. One tick is a microsecond. The mutex of the master protects
@@ -54,7 +54,7 @@ static void thread_timer_list_del(struct thread_timer_list_head *timers, struct 
     }
 }
 
-/* Returns the first timer for its time only: a stand-in if the wheel has no cheap answer. */
+/* Returns the first timer, or if the wheel has no cheap answer a stand-in. Only its time may be used. */
 static struct thread *first(struct thread_timer_list_head *timers) {
     static _Thread_local struct thread stand_in;
     if (timers->earliest == 0) {
@@ -81,8 +81,8 @@ static struct thread *due_by(struct thread_timer_list_head *timers, const struct
     return timers->taken;
 }
 
-/* Asks which timer is due by `timenow` in the function of the original that has such a parameter; elsewhere,
- * for the first. */
+/* In the function of the original that has a parameter `timenow`, this asks for a timer that is due by then;
+ * elsewhere, for the first timer. */
 #define thread_timer_list_first(timers) (timenow != NULL ? due_by(timers, timenow) : first(timers))
 static const struct timeval *const timenow = NULL;
 
@@ -94,7 +94,7 @@ static struct thread *walk(struct thread_timer_list_head *timers) {
     return NULL;
 }
 
-/* Returns another timer, in a loop that begins with the first. */
+/* Returns another timer, in a loop over all timers that begins with the first. */
 static struct thread *thread_timer_list_next(struct thread_timer_list_head *timers,
                                              const struct thread *thread) {
     struct thread *next = walk(timers);
@@ -102,7 +102,7 @@ static struct thread *thread_timer_list_next(struct thread_timer_list_head *time
     return next != NULL && next == timers->first ? walk(timers) : next;
 }
 
-/* Only thread_master_free pops without asking for the first; it wants them all, in any order. */
+/* Only thread_master_free pops without asking for the first timer; it pops all timers, in any order. */
 static struct thread *thread_timer_list_pop(struct thread_timer_list_head *timers) {
     struct thread *thread = timers->taken != NULL ? timers->taken : walk(timers);
     if (thread != NULL && thread != timers->taken)

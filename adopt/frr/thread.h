@@ -18,7 +18,7 @@ struct thread;
         struct tw_walk walk; \
         tw_tick earliest;     /* no timer is due before this tick; 0: not known */ \
         struct thread *first; /* a timer that is due then; null: not known, or too many to look through */ \
-        struct thread *taken; /* off the wheel, and to be popped next */ \
+        struct thread *taken; /* off the wheel, for the next pop */ \
     }; \
     struct prefix##_item { \
         struct tw_node node; \

@@ -1,4 +1,4 @@
-/* Measures the timers of FRR's event loop, in nanoseconds of processor time for each timer. */
+/* Measures the timers of FRR's event loop, in nanoseconds of processor time per timer. */
 #include <malloc.h>
 #include <zebra.h>
 
@@ -32,7 +32,7 @@ static void turn(void) {
         thread_call(&thread);
 }
 
-/* Lets all timers become due, then counts the time that firing them takes. */
+/* Lets all timers become due, then measures how long it takes to fire them. */
 static double fire_all(struct thread **all, long timers) {
     const struct timespec wait = {.tv_nsec = 12000000};
     double begin;
@@ -89,9 +89,9 @@ static void measure(long timers) {
     free(all);
 }
 
-/* FRR allocates a struct for each timer. Without these settings glibc gives memory back and takes it again
- * between the rounds, or not, by what lies at the end of the heap: up to a microsecond a timer, in either
- * copy. */
+/* FRR allocates a struct for each timer. Without these settings, and depending on what lies at the end of the
+ * heap, glibc returns memory to the system between the rounds and takes it again, which costs up to a
+ * microsecond per timer in either copy. */
 int main(void) {
     mallopt(M_TRIM_THRESHOLD, 1 << 30);
     mallopt(M_TOP_PAD, 256 << 20);

@@ -1,13 +1,13 @@
-/* libevent's event.c, which is included under the name event_original.c, goes through the array of the heap
- * in three functions. Before two of them do so, with the base's lock held, they call functions of evmap.c:
- * then the array is filled, or emptied. The third is replaced. */
+/* Wraps libevent's event.c, included under the name event_original.c. Three functions of that file go through
+ * the heap's array. Two of them first call a function of evmap.c, with the base's lock held: that call now
+ * also fills or empties the array. This file replaces the third. */
 #include "event2/event.h"
 #include "evconfig-private.h"
 #include "event-internal.h"
 #include "evmap-internal.h"
 #include "evthread-internal.h"
 
-/* Lists the events in the array; without memory for the array, none. */
+/* Lists the events in the array, or no event if there is no memory for the array. */
 static int list_events(struct event_base *base, event_base_foreach_event_cb fn, void *arg) {
     min_heap_t *heap = &base->timeheap;
     struct event **p = heap->count != 0 ? mm_realloc(heap->p, heap->count * sizeof *p) : NULL;
@@ -24,7 +24,7 @@ static int list_events(struct event_base *base, event_base_foreach_event_cb fn, 
     return evmap_foreach_event_(base, fn, arg);
 }
 
-/* The array is no heap, whose order event_base_assert_ok_ would check. */
+/* Empties the array, in which event_base_assert_ok_ would check the order of a heap. */
 static void check_integrity(struct event_base *base) {
     base->timeheap.n = 0;
     evmap_check_integrity_(base);

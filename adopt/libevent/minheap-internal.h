@@ -1,10 +1,10 @@
-/* The timeouts of libevent on a wheel of Tickwheel: this file takes the place of minheap-internal.h, and
- * keeps its functions. One tick is a microsecond.
+/* The timeouts of libevent on a wheel of Tickwheel: this file replaces minheap-internal.h, with functions
+ * of the same names. One tick is a microsecond.
  *
- * What changes: a base grows by the wheel, and an event by a node; so programs that contain a struct event
- * must be compiled again. Events of one microsecond fire in the order in which they were added, and so do
- * those whose time had passed when they were added. Where many events lie far ahead, the loop may wake before
- * the first is due. */
+ * What changes: a base grows by the wheel, and an event by a node, so programs that contain a struct event
+ * must be recompiled. Events of one microsecond fire in the order in which they were added, and so do events
+ * whose time had passed when they were added. If many events lie far ahead, the loop may wake before the
+ * first is due. */
 #ifndef MINHEAP_INTERNAL_H_INCLUDED_
 #define MINHEAP_INTERNAL_H_INCLUDED_
 
@@ -23,7 +23,7 @@
 extern int event_debug_mode_on_;
 
 typedef struct min_heap {
-    struct event **p; /* all events, for event_base_foreach_event; no such list if n is 0 */
+    struct event **p; /* all events, for event_base_foreach_event; not listed if n is 0 */
     unsigned n;
     unsigned count;
     struct event_base *base;
@@ -44,8 +44,8 @@ static inline tw_tick min_heap_tick_(const struct event *e) {
     return ((tw_tick)at->tv_sec < last ? (tw_tick)at->tv_sec : last) * 1000000 + (tw_tick)at->tv_usec;
 }
 
-/* libevent's clock is one of the two, or a time that it has read before. By the coarse clock, which is
- * behind, the wheel never comes to a tick before libevent has. */
+/* libevent reads one of these two clocks, or uses a time that it read before. The coarse clock is behind, so
+ * a wheel that follows it never reaches a tick before libevent does. */
 static inline tw_tick min_heap_now_(clockid_t clock) {
     struct timespec now;
     clock_gettime(clock, &now);
@@ -71,13 +71,13 @@ static inline int min_heap_empty_(min_heap_t *s) { return s->count == 0; }
 static inline unsigned min_heap_size_(min_heap_t *s) { return s->count; }
 static inline int min_heap_reserve_(min_heap_t *s, unsigned n) { return (void)s, (void)n, 0; }
 
-/* libevent asks this of an event that it has just added. */
+/* libevent calls this for an event that it has just added. */
 static inline int min_heap_elt_is_top_(const struct event *e) { return e->ev_timeout_pos.min_heap_idx == 0; }
 
 /* Events are taken from the wheel, which never calls this. */
 static inline void min_heap_fire_(struct tw_node *node, void *arg) { (void)node, (void)arg; }
 
-/* Makes `stand_in` the first event: it is not in the heap, and nothing is due before its time. */
+/* Makes `stand_in` the first event: it is not on the wheel, and nothing is due before its time. */
 static inline struct event *min_heap_stand_in_(min_heap_t *s, const struct timeval *time) {
     if (event_debug_mode_on_ && s->stand_in.ev_base == NULL)
         event_assign(&s->stand_in, s->base, -1, 0, NULL, NULL);
@@ -88,7 +88,7 @@ static inline struct event *min_heap_stand_in_(min_heap_t *s, const struct timev
     return s->top = &s->stand_in;
 }
 
-/* Returns the first event, or `stand_in`, not due yet, where there are too many to look through. */
+/* Returns the first event, or if there are too many to look through `stand_in`, which is not due yet. */
 static inline struct event *min_heap_top_(min_heap_t *s) {
     struct tw_fire due;
     const struct tw_node *first;
@@ -130,7 +130,7 @@ static inline int min_heap_erase_(min_heap_t *s, struct event *e) {
     struct tw_fire any;
     if (e->ev_timeout_pos.min_heap_idx == -1)
         return -1;
-    /* event_base_free wants all events, in any order; nothing else erases what is not due. */
+    /* event_base_free erases all events, in any order. Nothing else erases a first event that is not due. */
     if (e == &s->stand_in) {
         s->top = NULL;
         if (tw_take(&s->wheel, TW_NEVER - 1, &any) == 1)
@@ -147,7 +147,7 @@ static inline int min_heap_erase_(min_heap_t *s, struct event *e) {
     return 0;
 }
 
-/* Only the test of the heap asks for this. */
+/* Only libevent's test of the heap calls this. */
 static inline struct event *min_heap_pop_(min_heap_t *s) {
     struct event *e = min_heap_top_(s);
     if (e == &s->stand_in)

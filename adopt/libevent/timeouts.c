@@ -1,5 +1,5 @@
 /* The cost of libevent's timers with many pending: adding a pending event again with another delay, deleting
- * it, and firing it, in nanoseconds of the thread's processor time for each event. The events are touched in
+ * it, and firing it, in nanoseconds of the thread's processor time per event. The events are touched in
  * random order, as connections are. */
 #include <event2/event.h>
 #include <stdint.h>
@@ -51,7 +51,7 @@ static void add_all(uint64_t least, uint64_t spread) {
     }
 }
 
-/* Extends each event by the same delay, the oldest first, as connections do that take turns. */
+/* Extends each event by the same delay, the oldest first, as connections that take turns do. */
 static double extend_all(void) {
     const struct timeval minute = {60, 0};
     double start = 0;

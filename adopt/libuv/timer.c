@@ -1,13 +1,13 @@
-/* The timers of libuv on a wheel of Tickwheel: this file takes the place of src/timer.c.
+/* The timers of libuv on a wheel of Tickwheel: this file replaces src/timer.c.
  *
  * One tick is a millisecond, as in libuv, and loop->time is the wheel's clock. Timers fire in the same order
  * as from libuv's heap: by deadline, then in the order of uv_timer_start. Starting and stopping allocate
  * nothing.
  *
- * What changes: a loop grows by the wheel, and a timer by the node less what the heap kept in it; so programs
- * must be compiled again. uv_timer_get_due_in is 0 for a stopped timer. When many timers lie far ahead,
- * uv_backend_timeout may name an earlier time than the first deadline; the loop then wakes, fires nothing and
- * sleeps on. */
+ * What changes: a loop grows by the wheel, and a timer by the node minus the heap's fields, so programs must
+ * be recompiled. uv_timer_get_due_in returns 0 for a stopped timer. If many timers lie far ahead,
+ * uv_backend_timeout may end before the first deadline; the loop then wakes, fires nothing and sleeps
+ * again. */
 #include "uv-common.h"
 #include "uv.h"
 
@@ -23,7 +23,7 @@ static void fire(struct tw_node *node, void *arg) {
     timer->timer_cb(timer);
 }
 
-/* The loop's wheel. uv_loop_init zeroes the heap, and knows no wheel. */
+/* The loop's wheel, set up by its first use, because uv_loop_init only zeroes the heap. */
 static struct tw *wheel_of(uv_loop_t *loop) {
     if (loop->timer_heap.min == NULL) {
         tw_init(&loop->wheel, loop->time, TW_UNLOCKED);
@@ -79,7 +79,7 @@ int uv__next_timeout(const uv_loop_t *loop) {
     const struct tw_node *first;
     tw_tick next;
     if (wheel == NULL || tw_count(wheel) == 0)
-        return -1; /* until something else happens */
+        return -1; /* sleep until another event */
     first = tw_first(wheel, LOOKS);
     next = first != NULL ? tw_expiry(wheel, first) : tw_next(wheel);
     if (next <= loop->time)

@@ -1,5 +1,5 @@
-/* The timers of libwebsockets through its public interface, the same source before and after: what it costs
- * to move one of n pending timers, and how late the latest of 50,000 timers fires that are due at random
+/* Measures libwebsockets' timers through its public interface, with the same source before and after: the
+ * cost of moving one of n pending timers, and the worst lateness among 50,000 timers that are due at random
  * times. */
 #include <libwebsockets.h>
 #include <stdint.h>
@@ -36,7 +36,7 @@ static double ns_now(void) {
     return 1e9 * (double)now.tv_sec + (double)now.tv_nsec;
 }
 
-/* One of n timers moves to a random time within a minute, which does not come while this runs. */
+/* Moves one of n timers to a random time, one to two minutes ahead, which does not come while this runs. */
 static void move(size_t n) {
     static double ns[BATCHES];
     for (size_t i = 0; i < n; i++)
@@ -82,7 +82,7 @@ static void lateness(void) {
     const lws_usec_t start = lws_now_usecs() + LWS_US_PER_SEC;
     for (size_t i = 0; i < CROWD; i++)
         due[i] = start + (lws_usec_t)(any() % 5000000);
-    qsort(due, CROWD, sizeof *due, latest_first); /* a list takes a new first one at once */
+    qsort(due, CROWD, sizeof *due, latest_first); /* a list inserts a new first timer at once */
     end = start + RUN_S * LWS_US_PER_SEC;
     for (size_t i = 0; i < CROWD; i++)
         arm(i, due[i]);

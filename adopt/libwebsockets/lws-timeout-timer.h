@@ -1,4 +1,4 @@
-/* Wraps libwebsockets' header of the same name: each timer ("sul") gets a node of Tickwheel. */
+/* Wraps libwebsockets' header of the same name: each timer ("sul") gets a Tickwheel node. */
 #include <tickwheel/tw.h>
 
 #define latency_us \

@@ -1,5 +1,5 @@
-/* Wraps libwebsockets' header of the same name: each service thread gets a wheel. It lies in the context, so
- * that scheduling still allocates nothing, and is initialised together with the thread's mutex. */
+/* Wraps libwebsockets' header of the same name: each service thread gets a wheel. The wheel is part of the
+ * context, so scheduling still allocates nothing, and is initialised together with the thread's mutex. */
 #ifndef ADOPT_PRIVATE_LIB_CORE_H
 #define ADOPT_PRIVATE_LIB_CORE_H
 
@@ -9,8 +9,8 @@
 #include "private-lib-core-original.h"
 #undef attach_owner
 
-/* An owner that has a tail and no head is one of a thread's two, and its tail is the wheel. No list is
- * like that. */
+/* An owner with a tail but no head is one of a thread's two owners of timers, and its tail is the wheel. No
+ * real list has a tail but no head. */
 static inline struct tw *lws_sul_wheel(const lws_dll2_owner_t *owner) {
     return owner->head == NULL ? (struct tw *)(void *)owner->tail : NULL;
 }

@@ -4,7 +4,7 @@ package=libwebsockets-dev
 source_package=libwebsockets
 needs=(libev-dev libglib2.0-dev libssl-dev libuv1-dev openssl zlib1g-dev)
 
-# wrap FOLDER FILE ORIGINAL: puts our FILE into FOLDER, and calls theirs ORIGINAL.
+# wrap FOLDER FILE ORIGINAL: renames FILE in FOLDER to ORIGINAL, and puts our FILE in its place.
 wrap() {
     mv "$1/$2" "$1/$3"
     cp "$here/$2" "$1/$2"
@@ -19,7 +19,7 @@ adopt() {
 
 build_program() {
     # CMAKE_C_STANDARD_LIBRARIES comes last in each link, where a static library must be. The last line of options
-    # is not Debian's: it has more suls pending, and looks for those that are pending in objects about to be freed.
+    # is not Debian's: it adds suls, and a check that no sul is pending in an object about to be freed.
     cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=None \
         -DCMAKE_C_FLAGS="-O2 -fno-strict-aliasing -Wno-error=deprecated-declarations $adapter_cflags" \
         -DCMAKE_C_STANDARD_LIBRARIES="$adapter_libs" \
@@ -34,7 +34,7 @@ build_program() {
 }
 
 # Tests of interfaces, and clients against servers on this host: HTTP/1, HTTP/2, websockets. st_ and ki_ only start
-# and end the servers. Left out: what needs the Internet, such as the tests of the sequencer and of secure streams.
+# and stop the servers. Left out: tests that need the Internet, such as those of the sequencer and of secure streams.
 run_tests() {
     { (cd build && ctest --timeout 60) || true; } |
         sed -nE 's/^ *[0-9]+\/[0-9]+ Test +#[0-9]+: ([^ ]+) \.* *Passed .*/pass \1/p; t

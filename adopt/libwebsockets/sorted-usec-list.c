@@ -2,14 +2,14 @@
  * sorted lists. One tick is a microsecond.
  *
  * A service thread has two lists of suls, "miss" and "wake if suspended", and fires both in order of time.
- * Now they share a wheel, and the lists only count: a pending sul still names its list as its owner, as much
- * of libwebsockets looks at that, and lws_dll2_remove takes it off the wheel (lws_dll2.c). private-lib-core.h
- * has the wheel, and lws-timeout-timer.h the node.
+ * Here the suls of both are on one wheel, and the lists only count them. A pending sul still names its list
+ * as its owner, because much of libwebsockets reads the owner, and lws_dll2_remove takes the sul off the
+ * wheel (lws_dll2.c). private-lib-core.h has the wheel, and lws-timeout-timer.h the node.
  *
  * What changes: suls of the same microsecond fire in the order in which they were scheduled (before: the last
- * one first, and "wake" before "miss"), and a time that is past counts as the present. The service may wake a
- * few times more than it has suls to fire, as tw_next can be early. lws_sul_earliest_wakeable_event goes
- * through all suls of a thread that has a sul of "wake". A sul grows by a node, a context by a wheel. */
+ * one first, and "wake" before "miss"), and a past time counts as the present. The service may wake a few
+ * times without a sul to fire, because tw_next can be early. lws_sul_earliest_wakeable_event goes through all
+ * suls of a thread that has a "wake" sul. A sul grows by a node, a context by a wheel. */
 #include "private-lib-core.h"
 
 static lws_sorted_usec_list_t *sul_of(struct tw_node *node) {
@@ -74,7 +74,7 @@ void lws_sul_schedule_wakesuspend(struct lws_context *ctx, int tsi, lws_sorted_u
     schedule(ctx, tsi, LWSSULLI_WAKE_IF_SUSPENDED, sul, cb, us);
 }
 
-/* Fires what is ripe. Returns the microseconds to sleep, or 0 if nothing is pending. */
+/* Fires the ripe suls. Returns the microseconds to sleep, or 0 if nothing is pending. */
 lws_usec_t __lws_sul_service_ripe(lws_dll2_owner_t *own, int own_len, lws_usec_t usnow) {
     struct lws_context_per_thread *pt = lws_container_of(own, struct lws_context_per_thread, pt_sul_owner[0]);
     struct tw *wheel = &pt->sul_wheel;
@@ -84,7 +84,7 @@ lws_usec_t __lws_sul_service_ripe(lws_dll2_owner_t *own, int own_len, lws_usec_t
     if (pt->attach_owner.count)
         lws_system_do_attach(pt);
     lws_pt_assert_lock_held(pt);
-    if (now < tw_now(wheel)) /* a clock that is not monotonic */
+    if (now < tw_now(wheel)) /* the clock is not monotonic */
         tw_set_back(wheel, now);
     while (tw_take(wheel, now, &ripe) == 1)
         ripe.fn(ripe.node, ripe.arg);

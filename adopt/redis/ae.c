@@ -1,13 +1,13 @@
-/* The time events of Redis's event loop on a wheel of Tickwheel: this file takes the place of src/ae.c, and
- * includes that file under the name ae_original.c.
+/* The time events of Redis's event loop on a wheel of Tickwheel: this file replaces src/ae.c, and includes
+ * that file under the name ae_original.c.
  *
  * The original keeps time events in an unsorted list, and goes through all of them twice in each turn. Here
- * the list has a single entry, the alarm, which fires the timers of the wheel that are due. One tick is a
+ * the list has a single entry, the alarm, which fires the due timers of the wheel. One tick is a
  * microsecond.
  *
- * What changes: time events that are due in the same turn run by deadline, not the newest first; those that
- * fall due meanwhile run in the next turn. A deleted one is finalized at once, or when its function returns,
- * not in the next turn. aeProcessEvents counts all time events that a turn fires as one. */
+ * What changes: time events that are due in the same turn run by deadline, not the newest first; time events
+ * that become due meanwhile run in the next turn. A deleted time event is finalized at once, or when its
+ * function returns, not in the next turn. aeProcessEvents counts all time events of a turn as one. */
 #define aeCreateTimeEvent create_in_list
 #define aeDeleteEventLoop delete_loop
 #define aeDeleteTimeEvent delete_in_list
@@ -24,7 +24,7 @@
 
 struct timer {
     struct tw_node node;
-    long long id; /* its index, and above that how many time events have used this struct before */
+    long long id; /* low half: the index; high half: how many time events have used this struct before */
     aeEventLoop *loop;
     aeTimeProc *function; /* null: no time event uses this struct */
     aeEventFinalizerProc *finalizer;
@@ -66,7 +66,7 @@ static struct timer *find(struct timers *timers, long long id) {
 
 static void arm(struct timers *timers, struct timer *timer, tw_tick due) {
     const tw_tick now = tw_now(&timers->wheel);
-    /* A time event that another one starts never runs in the same turn. */
+    /* A time event started by another time event never runs in the same turn. */
     tw_arm_at(&timers->wheel, &timer->node, due > now ? due : now + 1);
 }
 
@@ -113,7 +113,7 @@ static void set_alarm(aeTimeEvent *alarm, struct timers *timers) {
     alarm->when = next < latest ? next : latest;
 }
 
-/* Fires what is due. The list would set the alarm in whole milliseconds, so another alarm takes its place. */
+/* Fires the due timers. The list would set the alarm in whole milliseconds, so a new alarm replaces it. */
 static int ring(aeEventLoop *loop, long long id, void *data) {
     struct timers *timers = data;
     const tw_tick now = getMonotonicUs();
@@ -151,7 +151,7 @@ int aeDeleteTimeEvent(aeEventLoop *loop, long long id) {
     if (tw_cancel(&timers->wheel, &timer->node) == 1)
         end(timers, timer);
     else
-        timer->function = NULL; /* it runs, and ends when it returns */
+        timer->function = NULL; /* its function runs now; fire() ends it */
     return AE_OK;
 }
 

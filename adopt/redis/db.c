@@ -1,5 +1,5 @@
-/* Redis's keys: tells the wheel of expire.c when a key gets its time to live. setExpire, and nothing else in
- * this file, stores a signed integer in a dictionary. */
+/* Wraps Redis's db.c to tell the wheel of expire.c when a key gets a time to live: of db.c's functions only
+ * setExpire stores a signed integer in a dictionary. */
 #include "server.h"
 
 void expireSoon(redisDb *db, sds key, long long when);

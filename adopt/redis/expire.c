@@ -1,19 +1,19 @@
-/* The expiry of Redis's keys on a wheel of Tickwheel: this file takes the place of src/expire.c, and includes
- * that file under the name expire_original.c.
+/* The expiry of Redis's keys on a wheel of Tickwheel: this file replaces src/expire.c, and includes that file
+ * under the name expire_original.c.
  *
- * The original looks at twenty volatile keys, ten times a second, and goes on only if many of them had
- * expired. Among a million others a key that has expired stays unnoticed for minutes, and its notification
- * comes as late. Here each key that is due within the next minute has a node on a wheel, and a
- * time event of the loop for the first of them. A sweep goes through all volatile keys once in 30 seconds and
- * adds those that come near; a key that gets a short time to live is added at once. A key that is further
- * away takes no more memory than before.
+ * Ten times a second, the original looks at twenty volatile keys, and goes on only if many of them had
+ * expired. Among a million others an expired key goes unnoticed for minutes, and its notification is as late.
+ * Here each key that is due within the next minute has a node on a wheel, and the loop has a time event for
+ * the first of these nodes. A sweep visits all volatile keys once in 30 seconds and adds a node for each key
+ * that is due within the minute by then; a key that gets a short time to live is added at once. Any other key
+ * takes no more memory than before.
  *
- * Nothing removes a node when its key is deleted, renamed or lives longer: a node that is due looks into the
- * database. The original's sampling goes on, for its statistics.
+ * A node stays if its key is deleted, renamed or given a longer life: when the node is due, its callback
+ * looks the key up in the database. The original's sampling goes on, for its statistics.
  *
- * What changes: a key is expired within a few milliseconds. Keys that are due at one time take as long as
- * they take: at most a millisecond in each turn of the loop. A replica forgets the nodes that are due; once
- * it is the master, the sweep finds their keys. */
+ * What changes: a key expires within a few milliseconds of its deadline. If many keys are due together, each
+ * turn of the loop expires keys for a millisecond. A replica drops the nodes that are due; once it becomes
+ * the master, the sweep finds their keys. */
 #define activeExpireCycle sampleKeys
 #include "expire_original.c"
 #undef activeExpireCycle
@@ -27,8 +27,8 @@
 #define RETRY_MS 100 /* while clients are paused */
 #define LOOKS 32     /* at the first nodes, for an exact deadline */
 
-/* The keys of one dictionary of volatile keys that have a node. SWAPDB gives the dictionary to another
- * database, and FLUSHDB may replace it. */
+/* The keys with a node, for one dictionary of volatile keys. SWAPDB gives the dictionary to another database,
+ * and FLUSHDB may replace it. */
 struct near {
     const dict *expires;
     int db;
@@ -122,12 +122,12 @@ static void expire_key(struct tw_node *node, void *arg) {
     dictDelete(due->near->keys, due->key);
     volatile_key = iAmMaster() ? dictFind(db->expires, due->key) : NULL;
     if (volatile_key != NULL && !activeExpireCycleTryExpire(db, volatile_key, mstime()))
-        expireSoon(db, due->key, dictGetSignedIntegerVal(volatile_key)); /* it lives longer by now */
+        expireSoon(db, due->key, dictGetSignedIntegerVal(volatile_key)); /* its deadline has moved */
     sdsfree(due->key);
     zfree(due);
 }
 
-/* Expires keys that are due, for TURN_US at most. Returns whether more may be due. */
+/* Expires due keys for TURN_US. Returns whether more may be due. */
 static int expire_keys(long long now) {
     const long long end = ustime() + TURN_US;
     struct tw_fire due;
@@ -172,8 +172,8 @@ static int expire_due(aeEventLoop *loop, long long id, void *data) {
     return alarm_at > now ? alarm_at - now : 0;
 }
 
-/* Sweeps `count` buckets, at most BATCH. Each entry lies somewhere else in memory, so all are fetched at
- * once. */
+/* Sweeps `count` buckets, at most BATCH. The entries are scattered in memory, so the first loop prefetches
+ * them. */
 static void sweep_buckets(redisDb *db, unsigned long first, unsigned long count) {
     int table;
     unsigned long i;
@@ -190,7 +190,7 @@ static void sweep_buckets(redisDb *db, unsigned long first, unsigned long count)
     }
 }
 
-/* Sweeps the part of each database whose turn has come since the last call; after a pause, the part of a
+/* Sweeps the part of each database that falls into the time since the last call, or after a pause into one
  * second. */
 static void sweep(void) {
     static long long last;

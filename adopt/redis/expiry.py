@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """expiry.py SOURCE: measures a Redis that holds a million volatile keys; SOURCE is the folder in which it was built.
 
-Prints, separated by tabs: how late the notification comes that a key has expired, how much memory a volatile key takes, how
-long requests take, and, from a server with few keys under valgrind, how many instructions.
+Prints, separated by tabs: how late the notifications of expired keys come, how much memory a volatile key takes, how
+much processor time requests take, and how many instructions, counted under valgrind in a server with few keys.
 """
 import os
 import random
@@ -95,7 +95,7 @@ WORKLOADS = {
 
 
 def requests(source, path, pid):
-    """The server's processor time for a request of redis-benchmark, and while there are none."""
+    """Prints the server's processor time per request of redis-benchmark, and while there are no requests."""
     time.sleep(5)
     begin = processor_ms(pid)
     time.sleep(10)
@@ -108,7 +108,7 @@ def requests(source, path, pid):
 
 
 def counted(source, words):
-    """How many instructions a server executes that answers COUNTED requests, one after the other."""
+    """The instructions of a server that answers COUNTED requests, one after the other."""
     keys = random.Random(1)
     valgrind = ["valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"]
     with Server(source, "--hz", "1", under=valgrind) as server:

@@ -13,7 +13,7 @@ adopt() {
     done
 }
 
-# The distribution's settings, without TLS. The linker must see the whole library, which stands before the objects.
+# The distribution's settings, without TLS. The linker must take the whole library, because it precedes the objects.
 build_program() {
     make -j "$jobs" USE_SYSTEM_JEMALLOC=yes USE_JEMALLOC=yes REDIS_CFLAGS="-I/usr/include/liblzf $adapter_cflags" \
         REDIS_LDFLAGS="-Wl,--no-as-needed -llzf ${adapter_libs:+-Wl,--whole-archive $adapter_libs -Wl,--no-whole-archive}"
@@ -23,7 +23,7 @@ build_program() {
         src/zmalloc.c $adapter_libs -lm -pthread
 }
 
-# Of its tests those that have to do with time.
+# Only the tests that have to do with time.
 run_tests() {
     local units=(unit/expire unit/type/string unit/keyspace unit/other unit/scripting unit/multi unit/pause unit/wait unit/maxmemory unit/lazyfree
         unit/latency-monitor unit/introspection unit/shutdown unit/moduleapi/timer)

@@ -1,8 +1,8 @@
 """animate.py PROGRAM: writes an animated SVG of the frames that PROGRAM --frames shows in a terminal.
 
-The picture is a grid of cells in columns of CHUNK characters. All contents that a cell has had stand side by side, and
-steps of an animation move the right one into view; contents that return are stored once. The cell shows the frame
-STILL where nothing moves: if a reader prefers reduced motion, and in programs that do not animate.
+The picture is a grid of cells in columns of CHUNK characters. All contents of a cell stand side by side, and the steps
+of an animation move the right one into view; repeated contents are stored once. If a reader prefers reduced motion, or
+the program that shows the picture does not animate, the cells show the frame STILL.
 """
 import itertools
 import os
@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 FRAME_MS = 80      # as in wheel_picture.c
-LAST_FRAMES = 10   # that the last frame stays, before the picture begins again
+LAST_FRAMES = 10   # for which the last frame stays, before the picture starts again
 STILL = 82         # a slot of the inner ring has just opened
 CHUNK = 6          # gives the smallest file
 WIDTH, HEIGHT = 9, 19  # of a character
@@ -26,7 +26,7 @@ BLANK = (" ", "")
 STYLES = {"": ("", ""), "90": ("f", ""), "1": ("b", ""), "1;36": ("t", ""), "30;42": ("d", "g"), "30;43": ("d", "y"),
           "97;41": ("l", "r"), "1;7": ("i", "h"), "1;93;45": ("s", "m"), "1;96": ("c", "")}
 
-# Drawn instead of written, because fonts differ in them.
+# Drawn instead of written, because fonts draw them differently.
 SHAPES = {"○": "o", "·": "p", "✶": "k", "•": "q", "●": "n", "✓": "v", "×": "x"}
 SHAPE_PATHS = {
     "o": '<circle cx="4.5" cy="9.5" r="2.4" fill="none" stroke="currentColor"/>',

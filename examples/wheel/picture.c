@@ -20,7 +20,7 @@ enum {
 static const double tau = 6.283185307179586;
 static const double radius[LEVELS] = {10, 7, 4}; /* rows, by level */
 
-/* Explanations, each from a tick on. */
+/* Explanations, each shown from a tick on. */
 static const struct {
     uint64_t from;
     const char *lines[2];

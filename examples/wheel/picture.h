@@ -1,5 +1,5 @@
-/* Draws the wheel as three rings, with far timers in the middle and the next timers on the rim, and next to
- * the wheel the named timers and the latest events. */
+/* Draws the wheel as three rings, with far timers in the middle and the next timers on the rim. Next to the
+ * wheel are the named timers and the latest events. */
 #ifndef WHEEL_PICTURE_H
 #define WHEEL_PICTURE_H
 

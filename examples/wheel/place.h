@@ -1,8 +1,8 @@
 /* Computes in which slot a wheel keeps a timer, by the documented rule: a tick is a number with
  * LEVELS digits of SLOT_BITS bits, and a node stands on the level of the highest digit in which its
- * tick differs from the wheel's time, in the slot which that digit names. A node of a later round waits
- * in a far slot; here it is shown on the top level. The library's digits have 8 bits: its wheel has 256 slots
- * where the picture has 16, which fit on a screen. */
+ * tick differs from the wheel's time, in the slot with the number of that digit. A node of a later round
+ * waits in a far slot; the picture shows it on the top level. The library's digits have 8 bits, so its wheel
+ * has 256 slots a level; the picture has 16, which fit on a screen. */
 #ifndef WHEEL_PLACE_H
 #define WHEEL_PLACE_H
 

@@ -5,12 +5,12 @@
  *
  * The wheel has three levels with 16 slots to a block, and look-ahead, so levels 0 and 1 have 32 slots. (The
  * library's has 256: this program is linked with the core in a smaller shape, as its tests are.) The program
- * finds a node's slot by the node's links, as a debugger would: they lead to the head of the slot's ring, and
+ * follows a node's links to find its slot, as a debugger would: they lead to the head of the slot's ring, and
  * the heads of all slots lie one after the other in the wheel.
  *
  * The JSON has one array of events for each tick. An event is [kind, timer], and with `ARMED` and
- * `POSTPONED` the tick that the timer is due at; where a timer came to stand in another slot, the number of
- * that slot follows. Events of one slot are in the order in which their timers stand in the slot. */
+ * `POSTPONED` the tick that the timer is due at; if the timer has changed its slot, the number of the new
+ * slot follows. Events of one slot are in the order in which their timers stand in the slot. */
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -79,7 +79,7 @@ static void on_fire(struct tw_node *node, void *arg) {
     timer->slot = NOWHERE; /* a periodic timer is already in another slot, which follow() records */
 }
 
-/* Arms a node for tick 0 on an empty wheel at tick 0: it stands in the first slot of all. */
+/* Arms a node for tick 0 on an empty wheel at tick 0, which puts the node into the first of all slots. */
 static void find_rings(void) {
     struct tw_node *node = &timers[0].node;
     tw_init(&wheel, 0, TW_UNLOCKED);

@@ -108,7 +108,7 @@ static void act(unsigned line) {
     }
 }
 
-/* Reports the nodes of the slots that open at `now`: they are lowered before anything fires. */
+/* Reports the nodes of the slots that open at `now`. The wheel lowers these nodes before anything fires. */
 static void follow_cascades(uint64_t now) {
     struct event cascade[LEVELS] = {0};
 
@@ -132,7 +132,7 @@ static void follow_cascades(uint64_t now) {
     }
 }
 
-/* Opens two connections each tick, each due at a scattered tick. They are the same in every run. */
+/* Opens two connections every tick, due at scattered ticks, which are the same in every run. */
 static void connect(uint64_t now) {
     static uint32_t random = 1;
     static unsigned next = NAMED;

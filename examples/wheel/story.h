@@ -1,5 +1,5 @@
-/* The story of the picture: some timers, a script of actions on them by tick, and an account of their
- * fires. Does not draw anything. */
+/* The story of the picture: some timers, a script of actions on them by tick, and a record of their fires.
+ * The story draws nothing. */
 #ifndef WHEEL_STORY_H
 #define WHEEL_STORY_H
 

@@ -6,8 +6,8 @@
  * so that every slot fits on the screen, and without look-ahead, so that the rule gives the exact slot of a
  * timer.
  *
- * If stdout is not a terminal, the program prints the events line by line; with --frames, the frames of the
- * moving picture, without a pause between them. */
+ * If stdout is not a terminal, the program prints the events line by line. With --frames, it prints the
+ * frames of the moving picture without a pause. */
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -111,7 +111,7 @@ static unsigned print_table(void) {
     char name[32];
     snprintf(name, sizeof name, "conn-01 to %d", CONNECTIONS);
     printf("%-14s %-10s %10s %8s %8" PRIu64 " %6u\n", name, "one-shot", "each", "each", late, fires);
-    printf("\nOf several fires a row shows the last; \"late by\" is the worst of all, in ticks.\n");
+    printf("\nA row shows its timer's last fire; \"late by\" is the worst of all, in ticks.\n");
     return wrong;
 }
 

@@ -13,7 +13,7 @@ ROWS = [
     ("frr", "its benchmark: schedule a million timers", "FRR, a heap: schedule a million timers (its own benchmark)"),
     ("redis", "a turn with 10000 time events", "Redis, an unsorted list: a turn of its event loop with 10,000 time events"),
     ("redis", "create two, delete one, fire one, with 1", "Redis: create two time events, delete one, fire one, with one in the loop"),
-    ("redis", "\"expired\" late, median", "Redis, sampled keys: announce that one of a million has expired (a new sweep, too)"),
+    ("redis", "\"expired\" late, median", "Redis, sampled keys: announce that one of a million has expired (with a new sweep)"),
 ]
 WIDTH, LEFT, BAR, GAP, TOP = 720, 16, 14, 62, 82
 LONGEST = WIDTH - 2 * LEFT - 110  # leaves room for the figure behind the bar

@@ -37,7 +37,8 @@ static void measure(long pending) {
     begin = cpu_ns();
     for (i = 0; i < turns; i++)
         turn(loop);
-    printf("a turn with %ld time events\t%.1f\tns\n", pending, (cpu_ns() - begin) / turns);
+    printf("a turn with %ld time event%s\t%.1f\tns\n", pending, pending == 1 ? "" : "s",
+           (cpu_ns() - begin) / turns);
     begin = cpu_ns();
     for (i = 0; i < pairs; i++) {
         const long long id = aeCreateTimeEvent(loop, some_time(), end, NULL, NULL);

@@ -25,7 +25,7 @@ setup(
             extra_compile_args=[
                 "-std=c++20", "-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics", "-fno-math-errno",
                 "-fvisibility=hidden", "-ffunction-sections", "-fdata-sections", "-g0",
-            ],  # fmt: skip
+            ],
             # The program may have another copy of the library.
             extra_link_args=["-Wl,--gc-sections", "-Wl,--as-needed", f"-Wl,--version-script={HERE}/src/exports.map"],
         )

@@ -140,7 +140,7 @@ def main():
     results = []
     print(f"million operations a second: median (least to greatest of {options.rounds} rounds); "
           f"{platform.python_implementation()} {platform.python_version()}, "
-          f"uvloop {uvloop.__version__ if uvloop else 'is not installed'}")  # fmt: skip
+          f"uvloop {uvloop.__version__ if uvloop else 'is not installed'}")
     for pending in options.pending:
         for workload in workloads_of(""):
             rates = {name: [] for name in implementations()}
@@ -153,7 +153,7 @@ def main():
                 median = statistics.median(each)
                 print(f"    {name:18} {median:6.2f} ({min(each):.2f} to {max(each):.2f})", flush=True)
                 results.append({"workload": workload, "pending": pending, "implementation": name, "median": median,
-                                "least": min(each), "greatest": max(each)})  # fmt: skip
+                                "least": min(each), "greatest": max(each)})
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
             head = {"unit": "million operations a second", "python": sys.version}

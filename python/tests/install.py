@@ -38,7 +38,7 @@ def main():
     pip = ["-m", "pip", "--disable-pip-version-check", "-q"]
     offline = {**os.environ, "PIP_CONFIG_FILE": os.devnull}
     run(sys.executable, *pip, "wheel", "--no-index", "--no-deps", "--no-build-isolation", "--no-cache-dir",
-        "-w", index, sdist, env=offline)  # fmt: skip
+        "-w", index, sdist, env=offline)
     (wheel,) = index.glob("tickwheel-*.whl")
 
     # PEP 503: a page of links for each project.

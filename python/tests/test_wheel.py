@@ -464,7 +464,7 @@ class AtTheEnd(unittest.TestCase):
         return subprocess.run(
             [sys.executable, "-c", "import os, sys, time, tickwheel\n" + text],
             capture_output=True, text=True, timeout=PATIENCE, check=False,
-        )  # fmt: skip
+        )
 
     def expect_a_quiet_end(self, text):
         ended = self.run_program(text)
@@ -535,7 +535,7 @@ class AtTheEnd(unittest.TestCase):
              "wheel.call_later(0, functools.partial(print, 'begun', flush=True))\nwheel.every(1e-6, len, 'x')\n"
              "wheel.advance(1e6)"],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
+        )
         self.addCleanup(program.kill)
         self.assertEqual(program.stdout.readline(), "begun\n")
         program.send_signal(signal.SIGINT)

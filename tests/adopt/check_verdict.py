@@ -8,7 +8,8 @@ import tempfile
 
 COMPARE = f"{os.path.dirname(os.path.abspath(__file__))}/../../adopt/compare.py"
 
-# case.json holds, for each copy and function, the outputs of one run after the other; the last one repeats.
+# case.json holds, for each copy and function, the outputs of one run after the other, null for a run that fails; the
+# last one repeats.
 PROGRAM = """
 import json, os, sys
 copy, function = sys.argv[2:4]
@@ -17,7 +18,10 @@ count = f"{folder}/{copy}.{function}"
 run = int(open(count).read()) if os.path.exists(count) else 0
 open(count, "w").write(str(run + 1))
 outputs = json.load(open(f"{folder}/case.json"))[copy + " " + function]
-print("\\n".join(outputs[min(run, len(outputs) - 1)]))
+output = outputs[min(run, len(outputs) - 1)]
+if output is None:
+    sys.exit(1)
+print("\\n".join(output))
 """
 
 GOOD = ["pass a", "pass b"]
@@ -56,8 +60,8 @@ expect("each copy is measured in each run", result and result["bench"]["x"]["aft
 expect("good tests run once", result and result["test_runs"] == 1, output)
 
 status, output, _ = compare([GOOD], [["pass a", "fail b"]])
-expect("a broken test is a failure, by name", status != 0 and "b: fails in 0 of 3 runs before, 3 after - BROKEN" in output,
-       output)
+expect("a broken test is a failure, by name",
+       status != 0 and "b: fails in 0 of 3 runs before, 3 after - BROKEN" in output, output)
 
 status, output, _ = compare([GOOD], [["pass a"]])
 expect("a test that is no longer reported is broken", status != 0 and "b: fails in 0 of 3" in output, output)
@@ -66,8 +70,8 @@ status, output, _ = compare([["pass a", "fail b"]], [["pass a", "fail b"]])
 expect("a test that fails in both is named", status == 0 and "fail in both: b" in output, output)
 
 status, output, _ = compare([GOOD], [["pass a", "fail b"], GOOD])
-expect("one failure in three is told, and no verdict", status == 0 and "b: fails in 0 of 3 runs before, 1 after" in output,
-       output)
+expect("one failure in three is told, and no verdict",
+       status == 0 and "b: fails in 0 of 3 runs before, 1 after" in output, output)
 
 status, output, _ = compare([["pass a", "fail b"]], [GOOD])
 expect("a mended test is told", status == 0 and "b: fails in 1 of 1 runs before, 0 after" in output, output)
@@ -77,5 +81,13 @@ expect("a copy whose tests all fail is a failure", status != 0 and result is Non
 
 status, output, result = compare([GOOD], [GOOD], bench_after=("y\t1\tns",))
 expect("workloads that only one copy measures are a failure", status != 0 and result is None, output)
+
+status, output, result = compare([GOOD], [GOOD], bench_after=None)
+expect("a benchmark that fails is a failure, by name",
+       status != 0 and result is None and "run_bench failed, after" in output, output)
+
+status, output, result = compare([GOOD], [None])
+expect("tests that cannot run are a failure, by name",
+       status != 0 and result is None and "run_tests failed, after" in output, output)
 
 sys.exit(failures != 0)

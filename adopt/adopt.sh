@@ -7,7 +7,8 @@
 # the copy "after", our adapter takes the place of the program's timers. Builds both, runs the program's own tests in
 # both, and has compare.py run the benchmark in both, in turn. ARGUMENTs are for compare.py.
 #
-# PROGRAM/program.sh describes the program. Its variables:
+# Beside PROGRAM/program.sh are the adapter, each file under the name of the one that it replaces, and our benchmarks.
+# program.sh describes the program. Its variables:
 #   package, source_package  a package of the distribution, and the name of its source package
 #   needs            packages that building and testing need (./dev adopt reads it)
 # Its functions, which run in a copy of the sources:
@@ -15,7 +16,7 @@
 #   build_program    builds the program, its tests and the benchmark
 #   run_tests        prints "pass NAME" or "fail NAME" for each of the program's own tests
 #   run_bench        prints WORKLOAD, a value and its unit, separated by tabs; less is better
-# They may use $here, the folder of program.sh; $jobs, how many processes may build; $tickwheel; and $adapter_cflags and
+# They may use $here, the folder of program.sh; $jobs, how many processes may build; and $adapter_cflags and
 # $adapter_libs, which are empty in the copy "before".
 set -euo pipefail
 
@@ -35,7 +36,7 @@ work=$(cd "$2/$program" && pwd)
 again=("${BASH_SOURCE[0]}" "$1" "$2" "$3")
 shift 3
 jobs=$(nproc)
-export tickwheel here jobs
+export here jobs
 
 # shellcheck source=toolchains/apt_aside.sh
 . "$adopt/../toolchains/apt_aside.sh"
@@ -65,7 +66,8 @@ in_copy() {
         cd "$work/$1"
         adapter_cflags='' adapter_libs=''
         if [ "$1" = after ]; then
-            adapter_cflags=-I$tickwheel/include adapter_libs="$tickwheel/lib/libtickwheel.a -Wl,--exclude-libs,libtickwheel.a -pthread"
+            adapter_cflags=-I$tickwheel/include
+            adapter_libs="$tickwheel/lib/libtickwheel.a -Wl,--exclude-libs,libtickwheel.a -pthread"
         fi
         export adapter_cflags adapter_libs
         "$2"

@@ -16,8 +16,8 @@ adopt() {
 
 # The library and its tests, without the daemons.
 build_program() {
-    local off=(doc zebra bgpd ripd ripngd ospfd ospf6d ldpd nhrpd eigrpd babeld watchfrr isisd pimd pim6d pbrd sharpd staticd
-        fabricd vrrpd pathd bfdd ospfapi ospfclient capabilities) tests
+    local off=(doc zebra bgpd ripd ripngd ospfd ospf6d ldpd nhrpd eigrpd babeld watchfrr isisd pimd pim6d pbrd sharpd
+        staticd fabricd vrrpd pathd bfdd ospfapi ospfclient capabilities) tests
     ./bootstrap.sh
     ./configure "${off[@]/#/--disable-}" CPPFLAGS="$adapter_cflags" LIBS="$adapter_libs"
     make -j "$jobs" lib/clippy
@@ -27,9 +27,9 @@ build_program() {
     mapfile -t tests < <(cd tests/lib && printf '%s\n' test_*.py {cli,northbound}/test_*.py | sed 's/\.py$//' |
         grep -vE 'test_(frrlua|frrscript|grpc|zmq|commands)$') # they need parts that are not built
     make -j "$jobs" lib/libfrr.la "${tests[@]/#/tests/lib/}" tests/lib/test_timer_performance
-    cp "$here/timers.c" . # next to program.sh, it would include our thread.h
+    cp "$here/bench.c" . # beside program.sh is a thread.h
     # shellcheck disable=SC2086 # flags
-    cc -O2 -g -fms-extensions -DHAVE_CONFIG_H -I. -Iinclude -Ilib -Ilib/assert $adapter_cflags -o timers timers.c \
+    cc -O2 -g -fms-extensions -DHAVE_CONFIG_H -I. -Iinclude -Ilib -Ilib/assert $adapter_cflags -o bench bench.c \
         -Llib/.libs -Wl,-rpath,"$PWD/lib/.libs" -lfrr
 }
 
@@ -42,5 +42,5 @@ run_bench() {
     tests/lib/test_timer_performance | sed -nE \
         -e 's/^Scheduling .* took ([0-9.]+) seconds.$/its benchmark: schedule a million timers\t\1\ts/p' \
         -e 's/^Removing .* took ([0-9.]+) seconds.$/its benchmark: cancel half of them\t\1\ts/p'
-    ./timers
+    ./bench
 }

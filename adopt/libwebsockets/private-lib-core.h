@@ -1,7 +1,7 @@
-/* Wraps libwebsockets' header of the same name: each service thread gets a wheel. The wheel is part of the
- * context, so scheduling still allocates nothing, and is initialised together with the thread's mutex. */
-#ifndef ADOPT_PRIVATE_LIB_CORE_H
-#define ADOPT_PRIVATE_LIB_CORE_H
+/* Wraps libwebsockets' header of the same name: each service thread gets a wheel. It lies in the context, so
+ * that scheduling still allocates nothing, and is initialised together with the thread's mutex. */
+#ifndef TICKWHEEL_ADOPT_PRIVATE_LIB_CORE_H
+#define TICKWHEEL_ADOPT_PRIVATE_LIB_CORE_H
 
 #define attach_owner \
     attach_owner; \

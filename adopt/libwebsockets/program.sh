@@ -1,5 +1,7 @@
-# shellcheck shell=bash disable=SC2034,SC2154
-# libwebsockets 4.1: Debian's configuration, with the tests of the minimal examples that need no other host.
+# shellcheck shell=bash disable=SC2034,SC2154 # adopt.sh uses and sets them
+# libwebsockets: its two sorted lists of timers become a wheel. In Debian's configuration, with the tests of the minimal
+# examples that need no other host.
+
 package=libwebsockets-dev
 source_package=libwebsockets
 needs=(libev-dev libglib2.0-dev libssl-dev libuv1-dev openssl zlib1g-dev)
@@ -26,11 +28,11 @@ build_program() {
         -DLWS_WITHOUT_DAEMONIZE=OFF -DLWS_WITH_LIBEV=ON -DLWS_WITH_LIBUV=ON -DLWS_WITH_GLIB=ON \
         -DLWS_UNIX_SOCK=ON -DLWS_IPV6=ON -DLWS_WITH_ZLIB=ON -DLWS_WITHOUT_EXTENSIONS=OFF \
         -DLWS_WITH_MINIMAL_EXAMPLES=ON -DLWS_CTEST_INTERNET_AVAILABLE=OFF \
-        -DLWS_WITH_SEQUENCER=ON -DLWS_WITH_SUL_DEBUGGING=ON >&2
-    DESTDIR=$PWD/destdir ninja -C build -j "$jobs" install >&2 # the test servers serve files of destdir
+        -DLWS_WITH_SEQUENCER=ON -DLWS_WITH_SUL_DEBUGGING=ON
+    DESTDIR=$PWD/destdir cmake --build build --target install # the test servers serve files of destdir
     # shellcheck disable=SC2086 # flags
-    gcc -O2 -Wall -Wextra $adapter_cflags -Ibuild/include "$here/bench.c" -o build/bench \
-        -Lbuild/lib -lwebsockets -Wl,-rpath,"$PWD/build/lib" >&2
+    cc -O2 $adapter_cflags -Ibuild/include -o bench "$here/bench.c" -Lbuild/lib -lwebsockets \
+        -Wl,-rpath,"$PWD/build/lib"
 }
 
 # Tests of interfaces, and clients against servers on this host: HTTP/1, HTTP/2, websockets. st_ and ki_ only start
@@ -41,4 +43,4 @@ run_tests() {
                  s/^ *[0-9]+\/[0-9]+ Test +#[0-9]+: ([^ ]+) .*/fail \1/p' | grep -vE ' (st|ki)_'
 }
 
-run_bench() { build/bench; }
+run_bench() { ./bench; }

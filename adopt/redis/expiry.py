@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """expiry.py SOURCE: measures a Redis that holds a million volatile keys; SOURCE is the folder in which it was built.
 
-Prints, separated by tabs: how late the notifications of expired keys come, how much memory a volatile key takes, how
-much processor time requests take, and how many instructions, counted under valgrind in a server with few keys.
+Prints, separated by tabs: how late the notification comes that a key has expired, how much memory a volatile key takes,
+how long requests take, and, from a server with few keys under valgrind, how many instructions.
 """
 import os
 import random
@@ -62,7 +62,7 @@ class Connection:
 
 
 def lateness(redis, path):
-    """How many milliseconds after their deadlines the notifications of KEYS keys come; PATIENCE for those that do not."""
+    """How many milliseconds after their deadlines the notifications of KEYS keys come, or PATIENCE, and how many do."""
     events = Connection(path)
     events.ask("SUBSCRIBE", "__keyevent@0__:expired")
     begin = time.time() * 1000 + 1000

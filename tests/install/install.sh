@@ -49,7 +49,8 @@ install_library() {
         return
     fi
     configure "$source" "$scratch/build" -DBUILD_SHARED_LIBS="$shared" -DCMAKE_INSTALL_PREFIX="$prefix" \
-        -DCMAKE_INSTALL_LIBDIR="$prefix/lib" -DCMAKE_INSTALL_INCLUDEDIR="$prefix/include" -DTW_RUNTIME=$runtime ${build:+"-DCMAKE_C_COMPILER_LAUNCHER=sh;$here/reuse.sh;$build"} \
+        -DCMAKE_INSTALL_LIBDIR="$prefix/lib" -DCMAKE_INSTALL_INCLUDEDIR="$prefix/include" -DTW_RUNTIME=$runtime \
+        ${build:+"-DCMAKE_C_COMPILER_LAUNCHER=sh;$here/reuse.sh;$build"} \
         ${build:+"-DCMAKE_CXX_COMPILER_LAUNCHER=sh;$here/reuse.sh;$build"}
     quietly cmake --build "$scratch/build"
     quietly cmake --install "$scratch/build"

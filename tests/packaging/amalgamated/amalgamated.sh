@@ -10,8 +10,9 @@ rm -rf "$scratch"
 mkdir -p "$scratch"
 "$python" -B "$source/packaging/amalgamate/amalgamate.py" "$scratch"
 here=$source/tests/packaging/amalgamated
-cp "$here/program.c" "$here/expect.h" "$here/timers.c" "$here/timers.cpp" "$scratch"
+cp "$here"/*.[ch]* "$scratch"
 sed -n 's/^ *\(tw_[a-z_]*\);.*/\1/p' "$source/src/tickwheel.map" | sort >"$scratch/map"
+test -s "$scratch/map"
 cd "$scratch"
 
 # there COMPILER FLAGS...: true if this compiler makes programs of this kind.
@@ -45,8 +46,8 @@ wheel_runs() {
     shift 3
     wheel_compiles "$cxx" "-std=$standard" "$@"
     # shellcheck disable=SC2086
-    "$cc" -std=c99 $strict "$@" program.c tickwheel.o -o program
-    ./program
+    "$cc" -std=c99 $strict "$@" wheel.c tickwheel.o -o wheel
+    ./wheel
 }
 
 # runtime_runs C_COMPILER C++_COMPILER FLAGS...: the programs in C and in C++ run with the runtime.
@@ -60,10 +61,10 @@ runtime_runs() {
         exit 1
     fi
     # shellcheck disable=SC2086
-    "$cc" -std=c99 $strict "$@" timers.c tickwheel.o -pthread -o timers
-    ./timers
-    "$cxx" -std=c++20 -Wall -Wextra -Werror "$@" timers.cpp tickwheel.o -pthread -o timers_cpp
-    ./timers_cpp
+    "$cc" -std=c99 $strict "$@" runtime.c tickwheel.o -pthread -o runtime
+    ./runtime
+    "$cxx" -std=c++20 -Wall -Wextra -Werror "$@" runtime.cpp tickwheel.o -pthread -o runtime_cpp
+    ./runtime_cpp
 }
 
 for pair in "gcc g++" "clang clang++"; do
@@ -71,7 +72,7 @@ for pair in "gcc g++" "clang clang++"; do
     there "$cxx" || continue
     runtime_runs "$cc" "$cxx"
     wheel_runs "$cc" "$cxx" c++17 -DTW_RUNTIME=0
-    if "$cc" -DTW_TREE=1 program.c tickwheel.o -o program 2>/dev/null; then
+    if "$cc" -DTW_TREE=1 wheel.c tickwheel.o -o wheel 2>/dev/null; then
         echo "a program with the tree linked with an object with the wheel"
         exit 1
     fi
@@ -91,7 +92,8 @@ g++ -std=c++20 -Wall -Wextra -Werror -fsyntax-only -include tickwheel.hpp "-I$so
 # The mistakes that a user makes on Linux: the compiler prints one error, which names the cure.
 for mistake in "-std=c++17 -fno-exceptions" "-std=c++20" "-std=c++20 -fno-exceptions -DTW_PORT_NONE"; do
     # shellcheck disable=SC2086
-    if g++ $mistake -c tickwheel.cpp -o mistaken.o 2>said || ! grep -q "DTW_RUNTIME=0" said || [ "$(grep -c error: said)" -ne 1 ]; then
+    if g++ $mistake -c tickwheel.cpp -o mistaken.o 2>said || ! grep -q "DTW_RUNTIME=0" said ||
+        [ "$(grep -c error: said)" -ne 1 ]; then
         echo "compiled, or other than one error with the cure: $mistake"
         exit 1
     fi
@@ -100,7 +102,8 @@ done
 # A board, whose defaults are the tree, and a lock that masks interrupts.
 if there arm-none-eabi-g++ -mcpu=cortex-m0 -mthumb; then
     # shellcheck disable=SC2086
-    arm-none-eabi-g++ -std=c++17 -mcpu=cortex-m0 -mthumb -ffreestanding -fno-exceptions -fno-rtti -Os $strict -c tickwheel.cpp -o board.o
+    arm-none-eabi-g++ -std=c++17 -mcpu=cortex-m0 -mthumb -ffreestanding -fno-exceptions -fno-rtti -Os $strict \
+        -c tickwheel.cpp -o board.o
     arm-none-eabi-nm board.o | grep -q "tw_init_tree_ticks64"
     arm-none-eabi-objdump -d board.o | grep -q "cpsid"
 fi

@@ -1,5 +1,5 @@
 /* A program in C with the two files and their runtime. Timers of each kind fire on virtual time, and a node
- * and a work item on the thread of each driver. It exits with 1 at the first mistake. */
+ * and a work item on the thread of each driver. */
 #include "tickwheel.h"
 
 #include <errno.h>

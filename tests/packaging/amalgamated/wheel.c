@@ -1,5 +1,4 @@
-/* A program in C with the two files: a one-shot and a periodic timer. It exits with 1 at the first
- * mistake. */
+/* A program in C with the two files: a one-shot and a periodic timer. */
 #include "tickwheel.h"
 
 #include "expect.h"

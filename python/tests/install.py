@@ -28,12 +28,14 @@ def main():
     shutil.rmtree(folder, ignore_errors=True)
     index = folder / "index/tickwheel"
     index.mkdir(parents=True)
-    shutil.copytree(ROOT / "python", folder / "source", ignore=shutil.ignore_patterns("build", "*.egg-info"))
-    run(sys.executable, "-B", ROOT / "packaging/amalgamate/amalgamate.py", folder / "source/src")
+    # A copy of the folder python where setup.py finds amalgamate.py, as in the repository.
+    source = folder / "source/python"
+    shutil.copytree(ROOT / "python", source, ignore=shutil.ignore_patterns("build", "*.egg-info", "tickwheel.*"))
+    (folder / "source/packaging").symlink_to(ROOT / "packaging")
 
     # What `python3 -m build` and pip do, each part once.
     make_sdist = f"from setuptools import build_meta; build_meta.build_sdist({str(index)!r})"
-    run(sys.executable, "-c", make_sdist, cwd=folder / "source", stdout=subprocess.DEVNULL)
+    run(sys.executable, "-c", make_sdist, cwd=source, stdout=subprocess.DEVNULL)
     (sdist,) = index.glob("tickwheel-*.tar.gz")
     pip = ["-m", "pip", "--disable-pip-version-check", "-q"]
     offline = {**os.environ, "PIP_CONFIG_FILE": os.devnull}

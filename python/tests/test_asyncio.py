@@ -18,10 +18,17 @@ import tickwheel.asyncio
 class TimersOfALoop:
     """The tests for both loops. `make_loop` makes the loop."""
 
+    debug = False  # also if Python runs with -X dev
+
     def setUp(self):
-        self.loop = self.make_loop()
+        self.loop = self.open_loop()
         self.addCleanup(self.loop.close)
         self.ran = []
+
+    def open_loop(self):
+        loop = self.make_loop()
+        loop.set_debug(self.debug)
+        return loop
 
     def run_for(self, seconds):
         self.loop.run_until_complete(asyncio.sleep(seconds))
@@ -110,7 +117,6 @@ class TimersOfALoop:
 
     def test_debug_mode_finds_the_same_mistakes(self):
         self.loop.set_debug(True)
-        self.addCleanup(self.loop.set_debug, False)
         with self.assertRaises(TypeError):
             self.loop.call_later(1, asyncio.sleep)  # a coroutine function
         with self.assertRaises(TypeError):
@@ -206,7 +212,7 @@ class TimersOfALoop:
             pass
 
         keeper = Keeper()
-        keeper.loop = self.make_loop()
+        keeper.loop = self.open_loop()
         keeper.handle = keeper.loop.call_later(9, print, keeper)
         gone = weakref.ref(keeper)
         with warnings.catch_warnings(record=True) as seen:
@@ -278,7 +284,6 @@ class OnTheWheel(TimersOfALoop, unittest.TestCase):
         self.assertEqual(self.loop.pending_timers(), [])
 
     def test_late_times_run_in_order_and_many_cost_little_more_than_sorted_ones(self):
-        self.loop.set_debug(False)
         spent = []
         for step in (1, -1):
             now, self.ran = self.loop.time(), []
@@ -324,6 +329,11 @@ class OnTheWheel(TimersOfALoop, unittest.TestCase):
             return asyncio.get_running_loop()
 
         self.assertIsInstance(tickwheel.asyncio.run(main()), tickwheel.asyncio.EventLoop)
+
+
+class OnTheWheelInDebugMode(TimersOfALoop, unittest.TestCase):
+    make_loop = tickwheel.asyncio.EventLoop
+    debug = True
 
 
 if __name__ == "__main__":

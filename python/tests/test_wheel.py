@@ -20,6 +20,19 @@ from tickwheel import TimerWheel
 PATIENCE = 60  # only a broken test waits this long
 
 
+def slow_callback():
+    """Returns an event that is set when the callback begins, a list that is not empty once it has ended, and the
+    callback."""
+    begun, ended = threading.Event(), []
+
+    def slow():
+        begun.set()
+        time.sleep(0.05)
+        ended.append(True)
+
+    return begun, ended, slow
+
+
 class OnVirtualTime(unittest.TestCase):
     def setUp(self):
         self.wheel = TimerWheel("virtual")
@@ -303,13 +316,7 @@ class OnAThread(unittest.TestCase):
         self.assertEqual(early, [])
 
     def test_cancel_wait_waits_for_the_callback(self):
-        begun, ended = threading.Event(), []
-
-        def slow():
-            begun.set()
-            time.sleep(0.05)
-            ended.append(True)
-
+        begun, ended, slow = slow_callback()
         with TimerWheel() as wheel:
             timer = wheel.every(0.001, slow)
             self.assertTrue(begun.wait(PATIENCE))
@@ -360,13 +367,7 @@ class OnAThread(unittest.TestCase):
         self.assertFalse(wheel._thread.is_alive())
 
     def test_close_waits_for_the_callback(self):
-        begun, ended = threading.Event(), []
-
-        def slow():
-            begun.set()
-            time.sleep(0.05)
-            ended.append(True)
-
+        begun, ended, slow = slow_callback()
         wheel = TimerWheel()
         wheel.call_later(0, slow)
         self.assertTrue(begun.wait(PATIENCE))
@@ -440,13 +441,7 @@ class InALoop(unittest.TestCase):
         self.assertEqual(self.fired, ["next"])
 
     def test_cancel_wait_waits_for_the_loop(self):
-        begun, ended = threading.Event(), []
-
-        def slow():
-            begun.set()
-            time.sleep(0.05)
-            ended.append(True)
-
+        begun, ended, slow = slow_callback()
         timer = self.wheel.call_later(0, slow)
         self.assertTrue(self.is_readable(PATIENCE))
         loop = threading.Thread(target=self.wheel.dispatch)

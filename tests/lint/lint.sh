@@ -174,7 +174,7 @@ too_old() {
 headers() {
     local header standard
     printf '%s\n' -Wall -Wextra -Wpedantic -Werror -fsyntax-only -Iinclude -Icalendar/include -Idurable/include \
-        -Iboards/include -Itests/cpp/senders/standin "-I$config" "${kernels[@]}" \
+        -Iboards/include -Itests/support/senders "-I$config" "${kernels[@]}" \
         "-DTW_PORT_HEADER=\"$PWD/src/ports/none/port.h\"" | sed 's/"/\\"/g' >"$build/flags"
     export -f compiled alone too_old
     export build

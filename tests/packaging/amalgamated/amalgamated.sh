@@ -87,7 +87,7 @@ fi
 # Headers of the repository that are not in the files include others that are; these must not be read again.
 echo '#include <tickwheel/senders.hpp>' >senders.cpp
 g++ -std=c++20 -Wall -Wextra -Werror -fsyntax-only -include tickwheel.hpp "-I$source/include" \
-    "-I$source/tests/cpp/senders/standin" senders.cpp
+    "-I$source/tests/support/senders" senders.cpp
 
 # The mistakes that a user makes on Linux: the compiler prints one error, which names the cure.
 for mistake in "-std=c++17 -fno-exceptions" "-std=c++20" "-std=c++20 -fno-exceptions -DTW_PORT_NONE"; do

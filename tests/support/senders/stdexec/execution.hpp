@@ -3,7 +3,6 @@
 // has one signature of values.
 #pragma once
 
-#include <atomic>
 #include <concepts>
 #include <condition_variable>
 #include <exception>
@@ -47,9 +46,7 @@ class never_stop_token {
     template <class> struct callback_type {
         template <class Callback> explicit callback_type(never_stop_token, Callback &&) noexcept {}
     };
-    static constexpr bool stop_requested() noexcept { return false; }
     static constexpr bool stop_possible() noexcept { return false; }
-    bool operator==(const never_stop_token &) const = default;
 };
 
 template <class Token, class Callback>
@@ -71,7 +68,6 @@ class inplace_stop_source {
     inplace_stop_source(inplace_stop_source &&) = delete;
 
     inplace_stop_token get_token() const noexcept;
-    bool stop_requested() const noexcept { return is_requested_; }
 
     bool request_stop() noexcept {
         std::unique_lock hold(mutex_);
@@ -133,7 +129,7 @@ class inplace_stop_source {
     mutable callback *first_ = nullptr;
     callback *running_ = nullptr;
     std::thread::id requester_;
-    std::atomic<bool> is_requested_{false};
+    bool is_requested_ = false;
 };
 
 class inplace_stop_token {
@@ -141,9 +137,6 @@ class inplace_stop_token {
     template <class Callback> using callback_type = inplace_stop_callback<Callback>;
 
     inplace_stop_token() = default;
-    bool stop_requested() const noexcept { return of_ != nullptr && of_->stop_requested(); }
-    bool stop_possible() const noexcept { return of_ != nullptr; }
-    bool operator==(const inplace_stop_token &) const = default;
 
   private:
     friend inplace_stop_source;

@@ -89,15 +89,21 @@ echo '#include <tickwheel/senders.hpp>' >senders.cpp
 g++ -std=c++20 -Wall -Wextra -Werror -fsyntax-only -include tickwheel.hpp "-I$source/include" \
     "-I$source/tests/support/senders" senders.cpp
 
-# The mistakes that a user makes on Linux: the compiler prints one error, which names the cure.
-for mistake in "-std=c++17 -fno-exceptions" "-std=c++20" "-std=c++20 -fno-exceptions -DTW_PORT_NONE"; do
-    # shellcheck disable=SC2086
-    if g++ $mistake -c tickwheel.cpp -o mistaken.o 2>said || ! grep -q "DTW_RUNTIME=0" said ||
-        [ "$(grep -c error: said)" -ne 1 ]; then
-        echo "compiled, or other than one error with the cure: $mistake"
+# refused HINT FLAGS... FILE: the compiler prints one error, which has the hint.
+refused() {
+    hint=$1
+    shift
+    if g++ "$@" -fsyntax-only 2>said || ! grep -q "error:.*$hint" said || [ "$(grep -c error: said)" -ne 1 ]; then
+        echo "compiled, or not with one error that names $hint: $*"
         exit 1
     fi
-done
+}
+
+# The mistakes that a user makes on Linux.
+refused DTW_RUNTIME=0 -std=c++17 -fno-exceptions tickwheel.cpp
+refused DTW_RUNTIME=0 -std=c++20 tickwheel.cpp
+refused DTW_RUNTIME=0 -std=c++20 -fno-exceptions -DTW_PORT_NONE tickwheel.cpp
+refused TW_RUNTIME=0 -std=c++20 -DTW_RUNTIME=0 -x c++ tickwheel.hpp
 
 # A board, whose defaults are the tree, and a lock that masks interrupts.
 if there arm-none-eabi-g++ -mcpu=cortex-m0 -mthumb; then

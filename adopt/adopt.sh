@@ -94,7 +94,8 @@ build_after() {
     build_program
 }
 
-# With --run COPY FUNCTION this script runs a function of its own or of program.sh in a copy.
+# With --run COPY FUNCTION this script runs a function of its own or of program.sh in a copy. Other processes call it so,
+# and so does build_copies: in a function before || a command that fails would not end the shell.
 case ${1:-} in
 --run)
     in_copy "$2" "$3"

@@ -15,7 +15,7 @@ ROWS = [
     ("create two, delete one, fire one, with 1, ns",
      "Redis: create two time events, delete one, fire one, with one in the loop"),
     ('"expired" late, median, ms',
-     "Redis, sampled keys: announce that one of a million has expired (a new sweep, too)"),
+     "Redis, sampled keys: announce that one of a million has expired (with a new sweep)"),
 ]
 PATIENCE = "180000 (180000-180000)"  # for keys of Redis whose expiry does not come; see expiry.py
 WIDTH, LEFT, BAR, GAP, TOP = 720, 16, 14, 62, 82

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """compare.py PROGRAM VERSION DIRECTORY [--runs R] -- COMMAND...
 
-Compares the two copies of an adopted program: runs their tests, and their benchmark R times each, in turn. COMMAND,
-followed by --run, "before" or "after", and "run_tests" or "run_bench", runs one of the four; see adopt.sh. Prints a
-table and a verdict, and writes all that was measured to DIRECTORY/result.json.
+Compares the two copies of an adopted program: runs the tests of both, and the benchmark of both R times, in turn.
+COMMAND, followed by --run, "before" or "after", and "run_tests" or "run_bench", runs one of the four; see adopt.sh.
+Prints a table and a verdict, and writes all measurements to DIRECTORY/result.json.
 
-Tests of other people may fail now and then. So if a test fails after that passes before, all tests run twice more in
-both copies, and the verdict is a failure if the test fails at least twice more often after than before.
+A program's own tests may fail now and then. So if a test passes before and fails after, all tests run twice more in
+both copies, and the verdict is a failure if that test then has at least two more failures after than before.
 """
 import argparse
 import json

@@ -39,6 +39,6 @@ run_bench() {
     local seconds
     seconds=$( (TIMEFORMAT='%U %S' && time build/uv_run_benchmarks_a million_timers >million_timers.txt 2>&1) 2>&1)
     awk '{printf "10 million timers, processor time\t%.2f\ts\n", $1 + $2}' <<<"$seconds"
-    # Firing them lasts until ten seconds are over, in any case.
+    # Firing them takes until ten seconds are over, in either copy.
     sed -nE 's/^# ([0-9.]+) seconds init$/10 million timers, starting them\t\1\ts/p' million_timers.txt
 }

@@ -1,5 +1,5 @@
-/* Wraps libwebsockets' header of the same name: each service thread gets a wheel. It lies in the context, so
- * that scheduling still allocates nothing, and is initialised together with the thread's mutex. */
+/* Wraps libwebsockets' header of the same name: each service thread gets a wheel. The wheel is part of the
+ * context, so scheduling still allocates nothing, and is initialised together with the thread's mutex. */
 #ifndef TICKWHEEL_ADOPT_PRIVATE_LIB_CORE_H
 #define TICKWHEEL_ADOPT_PRIVATE_LIB_CORE_H
 

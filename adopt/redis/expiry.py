@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """expiry.py SOURCE: measures a Redis that holds a million volatile keys; SOURCE is the folder in which it was built.
 
-Prints, separated by tabs: how late the notification comes that a key has expired, how much memory a volatile key takes,
-how long requests take, and, from a server with few keys under valgrind, how many instructions.
+Prints, separated by tabs: how late the notifications of expired keys come, how much memory a volatile key takes, how
+much processor time requests take, and how many instructions, counted under valgrind in a server with few keys.
 """
 import os
 import random

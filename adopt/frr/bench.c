@@ -1,5 +1,4 @@
 /* Measures the timers of FRR's event loop, in nanoseconds of processor time per timer. */
-#include <malloc.h>
 #include <zebra.h>
 
 #include "thread.h"
@@ -89,12 +88,7 @@ static void measure(long timers) {
     free(all);
 }
 
-/* FRR allocates a struct for each timer. Without these settings, and depending on what lies at the end of the
- * heap, glibc returns memory to the system between the rounds and takes it again, which costs up to a
- * microsecond per timer in either copy. */
 int main(void) {
-    mallopt(M_TRIM_THRESHOLD, 1 << 30);
-    mallopt(M_TOP_PAD, 256 << 20);
     measure(10);
     measure(10000);
     measure(200000);

@@ -30,10 +30,21 @@ static void check_integrity(struct event_base *base) {
     evmap_check_integrity_(base);
 }
 
+/* Reads libevent's clock. The wheel must not go further than libevent, which in callbacks uses the time at
+ * which they began. */
+static int read_clock(struct evutil_monotonic_timer *clock, struct timeval *now) {
+    struct event_base *base = EVUTIL_UPCAST(clock, struct event_base, monotonic_timer);
+    const int result = evutil_gettime_monotonic_(clock, now);
+    if (result == 0)
+        base->timeheap.now = min_heap_tick_(now);
+    return result;
+}
+
 static void active_by_fd(struct event_base *base, evutil_socket_t fd, short events);
 
 #define evmap_foreach_event_ list_events
 #define evmap_check_integrity_ check_integrity
+#define evutil_gettime_monotonic_ read_clock
 #define event_base_active_by_fd active_by_fd
 #include "event_original.c"
 #undef event_base_active_by_fd

@@ -9,7 +9,6 @@
 #define MINHEAP_INTERNAL_H_INCLUDED_
 
 #include <stdint.h>
-#include <time.h>
 
 #include <tickwheel/tw.h>
 
@@ -29,6 +28,7 @@ typedef struct min_heap {
     struct event_base *base;
     struct event *top; /* what min_heap_top_ returns, perhaps taken from the wheel; null: to be found */
     struct event stand_in;
+    tw_tick now; /* the latest time that libevent has read; event.c sets it */
     struct tw wheel;
 } min_heap_t;
 
@@ -36,27 +36,21 @@ static inline struct event *min_heap_event_of_(const struct tw_node *node) {
     return EVUTIL_UPCAST(node, struct event, ev_node);
 }
 
-static inline tw_tick min_heap_tick_(const struct event *e) {
-    const struct timeval *at = &e->ev_timeout;
+/* A program may pass any number of microseconds. libevent compares seconds first, so numbers outside a second
+ * do not reach into another one. */
+static inline tw_tick min_heap_tick_(const struct timeval *at) {
     const tw_tick last = TW_NEVER / 1000000 - 1;
+    const suseconds_t us = at->tv_usec < 0 ? 0 : at->tv_usec < 1000000 ? at->tv_usec : 1000000;
     if (at->tv_sec < 0)
         return 0;
-    return ((tw_tick)at->tv_sec < last ? (tw_tick)at->tv_sec : last) * 1000000 + (tw_tick)at->tv_usec;
-}
-
-/* libevent reads one of these two clocks, or uses a time that it read before. The coarse clock is behind, so
- * a wheel that follows it never reaches a tick before libevent does. */
-static inline tw_tick min_heap_now_(clockid_t clock) {
-    struct timespec now;
-    clock_gettime(clock, &now);
-    return (tw_tick)now.tv_sec * 1000000 + (tw_tick)now.tv_nsec / 1000;
+    return ((tw_tick)at->tv_sec < last ? (tw_tick)at->tv_sec : last) * 1000000 + (tw_tick)us;
 }
 
 static inline tw_tick min_heap_later_(tw_tick a, tw_tick b) { return a > b ? a : b; }
 
 static inline void min_heap_ctor_(min_heap_t *s) {
     memset(s, 0, offsetof(min_heap_t, wheel));
-    tw_init(&s->wheel, min_heap_now_(CLOCK_MONOTONIC_COARSE), TW_UNLOCKED);
+    tw_init(&s->wheel, 0, TW_UNLOCKED);
 }
 
 static inline void min_heap_dtor_(min_heap_t *s) {
@@ -96,14 +90,13 @@ static inline struct event *min_heap_top_(min_heap_t *s) {
     tw_tick next;
     if (s->count == 0)
         return s->top = NULL;
-    if (s->top != NULL && (s->top != &s->stand_in || min_heap_tick_(s->top) > min_heap_now_(CLOCK_MONOTONIC)))
+    if (s->top != NULL && (s->top != &s->stand_in || min_heap_tick_(&s->top->ev_timeout) > s->now))
         return s->top;
-    next = min_heap_later_(min_heap_now_(CLOCK_MONOTONIC_COARSE), tw_now(&s->wheel));
-    if (tw_take(&s->wheel, next, &due) == 1)
+    if (tw_take(&s->wheel, min_heap_later_(s->now, tw_now(&s->wheel)), &due) == 1)
         return s->top = min_heap_event_of_(due.node);
     if ((first = tw_first(&s->wheel, MIN_HEAP_LOOKS)) != NULL)
         return s->top = min_heap_event_of_(first);
-    next = min_heap_later_(min_heap_now_(CLOCK_MONOTONIC) + 1, tw_next(&s->wheel));
+    next = min_heap_later_(s->now + 1, tw_next(&s->wheel));
     until.tv_sec = (time_t)(next / 1000000);
     until.tv_usec = (suseconds_t)(next % 1000000);
     return min_heap_stand_in_(s, &until);
@@ -111,13 +104,13 @@ static inline struct event *min_heap_top_(min_heap_t *s) {
 
 static inline int min_heap_push_(min_heap_t *s, struct event *e) {
     tw_node_init(&e->ev_node, min_heap_fire_, NULL);
-    tw_arm_at(&s->wheel, &e->ev_node, min_heap_tick_(e));
+    tw_arm_at(&s->wheel, &e->ev_node, min_heap_tick_(&e->ev_timeout));
     s->base = e->ev_base;
     s->count++;
     s->n = 0;
     if (s->top != NULL && evutil_timercmp(&e->ev_timeout, &s->top->ev_timeout, <)) {
         if (s->top != &s->stand_in && !tw_pending(&s->wheel, &s->top->ev_node)) /* it was taken */
-            tw_arm_at(&s->wheel, &s->top->ev_node, min_heap_tick_(s->top));
+            tw_arm_at(&s->wheel, &s->top->ev_node, min_heap_tick_(&s->top->ev_timeout));
         s->top = e;
     }
     if (s->top == NULL)

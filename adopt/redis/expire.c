@@ -83,14 +83,16 @@ static struct near *near_of(const redisDb *db) {
     return nears[db->id];
 }
 
+/* Reads the clock, because server.mstime is that of the script or transaction that sets the key. */
 static void set_alarm(long long at) {
+    long long now;
     if (is_expiring || at >= alarm_at)
         return;
+    now = mstime();
     if (alarm_id != -1)
         aeDeleteTimeEvent(server.el, alarm_id);
     alarm_at = at;
-    alarm_id =
-        aeCreateTimeEvent(server.el, at > server.mstime ? at - server.mstime : 0, expire_due, NULL, NULL);
+    alarm_id = aeCreateTimeEvent(server.el, at > now ? at - now : 0, expire_due, NULL, NULL);
 }
 
 /* db.c and the sweep call this: the key is due at `when`, by the clock that mstime() reads. */
@@ -114,11 +116,11 @@ void expireSoon(redisDb *db, sds key, long long when) {
 
 static void expire_key(struct tw_node *node, void *arg) {
     struct near_key *due = arg;
-    redisDb *db = &server.db[due->near->db];
+    redisDb *db;
     dictEntry *volatile_key;
     (void)node;
-    near_of(db);
-    db = &server.db[due->near->db];
+    while ((db = &server.db[due->near->db])->expires != due->near->expires) /* swapped, perhaps repeatedly */
+        near_of(db);
     dictDelete(due->near->keys, due->key);
     volatile_key = iAmMaster() ? dictFind(db->expires, due->key) : NULL;
     if (volatile_key != NULL && !activeExpireCycleTryExpire(db, volatile_key, mstime()))
@@ -207,6 +209,9 @@ static void sweep(void) {
             sweep_buckets(db, near->swept, count);
             near->swept += count;
         }
+        if (htNeedsResize(near->keys)) /* most of its keys have expired */
+            dictResize(near->keys);
+        dictRehashMilliseconds(near->keys, 1);
     }
     last = server.mstime;
     if (alarm_id != -1 && alarm_at < server.mstime - RETRY_MS) { /* the clock was set forward */

@@ -83,9 +83,9 @@ def bench(command, runs):
     return results
 
 
-def short(value):
-    """Three digits, without an exponent."""
-    return f"{float(f'{value:.3g}'):.10g}"
+def short(value, digits=3):
+    """A few digits, without an exponent."""
+    return f"{float(f'{value:.{digits}g}'):.10g}"
 
 
 def figure(values):
@@ -96,7 +96,7 @@ def figure(values):
 
 def ratio(row):
     before, after = statistics.median(row["before"]), statistics.median(row["after"])
-    return short(before / after) if after != 0 else "-"
+    return short(before / after, digits=2) if after != 0 else "-"
 
 
 def print_table(results):

@@ -156,7 +156,7 @@ static void draw_wheel(uint64_t now) {
 
     screen_text(CENTRE_ROW - 1, CENTRE_COLUMN - 2, FAINT, "tick");
     screen_text(CENTRE_ROW, CENTRE_COLUMN - 2, BOLD, "%4" PRIu64, now);
-    screen_text(CENTRE_ROW + 1, CENTRE_COLUMN - 4, FAINT, "%2u.%2u.%2u", digit(now, 2), digit(now, 1),
+    screen_text(CENTRE_ROW + 1, CENTRE_COLUMN - 6, FAINT, "slot %2u.%2u.%2u", digit(now, 2), digit(now, 1),
                 digit(now, 0));
 }
 

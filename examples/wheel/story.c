@@ -12,8 +12,8 @@ static const struct {
     const char *name, *kind;
 } cast[NAMED] = {
     [HANDSHAKE] = {"handshake", "one-shot"}, [HEARTBEAT] = {"heartbeat", "periodic"},
-    [SESSION] = {"session", "postponed"},    [FLUSH_LOG] = {"flush-log", "slack"},
-    [FLUSH_DB] = {"flush-db", "slack"},      [RETRY] = {"retry", "cancelled"},
+    [SESSION] = {"session", "one-shot"},     [FLUSH_LOG] = {"flush-log", "slack"},
+    [FLUSH_DB] = {"flush-db", "slack"},      [RETRY] = {"retry", "one-shot"},
     [BACKUP] = {"backup", "one-shot"},       [ARCHIVE] = {"archive", "one-shot"},
 };
 

@@ -17,7 +17,8 @@ import time
 OTHERS = 1000000  # volatile keys that live for a day
 KEYS = 1000       # keys whose expiry is observed
 PATIENCE = 180    # seconds after the last deadline
-REQUESTS = 400000
+REQUESTS = 100000
+ROUNDS = 7        # of requests; other work on the machine lengthens most of them
 COUNTED = 20000   # requests under valgrind
 KEY = b"key:__rand_int__"  # redis-benchmark replaces the second half
 
@@ -101,10 +102,13 @@ def requests(source, path, pid):
     time.sleep(10)
     print(f"a second without requests, processor time\t{(processor_ms(pid) - begin) / 10:.2f}\tms")
     for name, words in WORKLOADS.items():
-        begin = processor_ms(pid)
-        subprocess.run([f"{source}/src/redis-benchmark", "-s", path, "-q", "-n", str(REQUESTS), "-r", "100000",
-                        *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
-        print(f"{name}, processor time\t{(processor_ms(pid) - begin) * 1000 / REQUESTS:.2f}\tus")
+        taken = []
+        for _ in range(ROUNDS):
+            begin = processor_ms(pid)
+            subprocess.run([f"{source}/src/redis-benchmark", "-s", path, "-q", "-n", str(REQUESTS), "-r", "100000",
+                            *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+            taken.append(processor_ms(pid) - begin)
+        print(f"{name}, processor time, the least of {ROUNDS}\t{min(taken) * 1000 / REQUESTS:.2f}\tus")
 
 
 def counted(source, words):

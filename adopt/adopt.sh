@@ -7,7 +7,7 @@
 # the copy "after", our adapter takes the place of the program's timers. Builds both, runs the program's own tests in
 # both, and has compare.py run the benchmark in both, in turn. ARGUMENTs are for compare.py.
 #
-# Beside PROGRAM/program.sh are the adapter, each file under the name of the one that it replaces, and our benchmarks.
+# Next to PROGRAM/program.sh are the adapter's files, each with the name of the file that it replaces, and our benchmarks.
 # program.sh describes the program. Its variables:
 #   package, source_package  a package of the distribution, and the name of its source package
 #   needs            packages that building and testing need (./dev adopt reads it)

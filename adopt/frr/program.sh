@@ -27,7 +27,7 @@ build_program() {
     mapfile -t tests < <(cd tests/lib && printf '%s\n' test_*.py {cli,northbound}/test_*.py | sed 's/\.py$//' |
         grep -vE 'test_(frrlua|frrscript|grpc|zmq|commands)$') # they need parts that are not built
     make -j "$jobs" lib/libfrr.la "${tests[@]/#/tests/lib/}" tests/lib/test_timer_performance
-    cp "$here/bench.c" . # beside program.sh is a thread.h
+    cp "$here/bench.c" . # a copy, as the compiler would find our thread.h next to bench.c
     # shellcheck disable=SC2086 # flags
     cc -O2 -g -fms-extensions -DHAVE_CONFIG_H -I. -Iinclude -Ilib -Ilib/assert $adapter_cflags -o bench bench.c \
         -Llib/.libs -Wl,-rpath,"$PWD/lib/.libs" -lfrr

@@ -19,7 +19,7 @@ build_program() {
         -DCMAKE_C_STANDARD_LIBRARIES="$adapter_libs"
     cmake --build build
     # shellcheck disable=SC2086 # flags
-    cc -O2 -Iinclude -Ibuild/include -o timeouts "$here/timeouts.c" build/lib/libevent_core.a $adapter_libs -pthread
+    cc -O2 -Iinclude -Ibuild/include -o bench "$here/bench.c" build/lib/libevent_core.a $adapter_libs -pthread
 }
 
 run_tests() {
@@ -29,4 +29,4 @@ run_tests() {
              / FAILED\]$/ {print "fail " name}'
 }
 
-run_bench() { ./timeouts; }
+run_bench() { ./bench; }

@@ -33,8 +33,8 @@ enum class stage {
 class claimed_jobs;
 
 struct claimed_job {
-    claimed_job(const tw_durable_entry &entry, const handling &handled_by, const tw_store_member &claimed_for,
-                claimed_jobs &held_in);
+    claimed_job(const tw_durable_entry &entry, std::int64_t its_row, const handling &handled_by,
+                const tw_store_member &claimed_for, claimed_jobs &held_in);
     claimed_job(const claimed_job &) = delete;
     claimed_job &operator=(const claimed_job &) = delete;
 
@@ -45,6 +45,7 @@ struct claimed_job {
     std::int64_t ready_ns;
     std::uint32_t attempts;
     std::int64_t token;
+    std::int64_t row;            // for the store
     const tw_store_member whom;  // the member that claimed the job
     const handling &by;
     claimed_jobs &home;
@@ -71,6 +72,7 @@ struct answer {
         return {job->kind.c_str(),
                 job->key.c_str(),
                 job->token,
+                job->row,
                 what,
                 due_ns,
                 ready_ns,

@@ -22,13 +22,13 @@ constexpr std::int64_t until_next_try_ns = 10 * TW_MILLISECOND;
 
 }  // namespace
 
-claimed_job::claimed_job(const tw_durable_entry &entry, const handling &handled_by,
+claimed_job::claimed_job(const tw_durable_entry &entry, std::int64_t its_row, const handling &handled_by,
                          const tw_store_member &claimed_for, claimed_jobs &held_in)
     : kind(entry.job.kind), key(entry.job.key),
       payload(static_cast<const char *>(entry.job.payload), entry.job.size),
       cron(entry.job.cron != nullptr ? entry.job.cron : ""),
       zone(entry.job.zone != nullptr ? entry.job.zone : ""), job(entry.job), ready_ns(entry.ready_ns),
-      attempts(entry.attempts), token(entry.token), whom(claimed_for), by(handled_by), home(held_in),
+      attempts(entry.attempts), token(entry.token), row(its_row), whom(claimed_for), by(handled_by), home(held_in),
       is_started(entry.state == TW_DURABLE_STARTED) {
     job.kind = kind.c_str();
     job.key = key.c_str();
@@ -269,6 +269,11 @@ void claimed_jobs::forget(claimed_job &job) {
     const std::lock_guard hold(mutex_);
     counts_.taken_back += job.is_forgotten ? 0 : 1;  // otherwise it was counted when it was forgotten
     extract(job);
+}
+
+bool claimed_jobs::is_empty() const {
+    const std::lock_guard hold(mutex_);
+    return jobs_.empty() && answers_.empty() && taken_answers_.empty() && reserved_ == 0;
 }
 
 std::vector<std::int64_t> claimed_jobs::started() const {

@@ -92,6 +92,9 @@ class claimed_jobs {
     // room: a put leaves the rest for jobs that the membership claims.
     [[nodiscard]] reservation reserve(std::size_t most, bool leaves_half = false);
 
+    // True if no job is held or may be soon, and no answer is left.
+    bool is_empty() const;
+
     // The tokens of started jobs, which run or wait for a worker.
     std::vector<std::int64_t> started() const;
 

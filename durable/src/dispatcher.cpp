@@ -90,7 +90,7 @@ dispatcher::progress dispatcher::start_some() {
         return progress::none;
     questions_.clear();
     for (const claimed_job *const job : taken_)
-        questions_.push_back({job->kind.c_str(), job->key.c_str(), job->token, 0, 0});
+        questions_.push_back({job->kind.c_str(), job->key.c_str(), job->token, job->row, 0, 0});
     std::int64_t now = 0;
     const int error = ask_to_start(now);
     if (error == 0)
@@ -154,6 +154,7 @@ void dispatcher::apply(std::int64_t now) {
     refused_.clear();
     for (std::size_t i = 0; i < taken_.size(); ++i) {
         const tw_store_start &answer = questions_[i];
+        taken_[i]->row = answer.row;
         if (answer.started != 0)
             jobs_.run(*taken_[i]);
         else if (answer.ready_ns == TW_NO_DEADLINE)
@@ -196,6 +197,7 @@ dispatcher::progress dispatcher::settle_some() {
     for (const answer &each : answers)
         outcomes_.push_back(each.outcome());
     const tw_store_member member = lease_.member();
+    const std::int64_t asked = clock_.now();
     const int error = ask(
         [&](const tw_store &store, void *connection) {
             return store.settle(connection, &member, outcomes_.data(), outcomes_.size());
@@ -211,18 +213,17 @@ dispatcher::progress dispatcher::settle_some() {
         has_settled = has_settled || outcome.matched >= 0;
     }
     jobs_.finish_answers(outcomes_);
-    if (has_settled && membership_.note_settled(first_ready()))
+    if (has_settled && membership_.note_settled(first_ready(asked)))
         call_membership_();
     return progress::some;
 }
 
-// The earliest local time at which one of the jobs just settled is ready again.
-std::int64_t dispatcher::first_ready() const {
-    std::int64_t first = never;
+// The earliest time of the database at which one of the jobs just settled can be ready again.
+std::int64_t dispatcher::first_ready(std::int64_t asked) const {
+    std::int64_t first = TW_NO_DEADLINE;
     for (const tw_store_outcome &job : outcomes_)
         if (job.what == TW_STORE_MOVE && job.matched == 1)
-            first = std::min(first, job.ready_is_delay != 0 ? clock_.now() + job.ready_ns
-                                                            : database_.when(job.ready_ns));
+            first = std::min(first, job.ready_is_delay != 0 ? database_.at(asked) + job.ready_ns : job.ready_ns);
     return first;
 }
 

@@ -53,7 +53,7 @@ class dispatcher final : public agent {
     void apply(std::int64_t now);
     void watch_what_is_aside();
     bool go_on_alone();
-    std::int64_t first_ready() const;
+    std::int64_t first_ready(std::int64_t asked) const;
 
     connection connection_;
     const settings &settings_;

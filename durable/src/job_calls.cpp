@@ -56,7 +56,7 @@ int check_all(tw_durable &durable, const tw_durable_job *jobs, std::size_t count
                 return error;
     }
     for (const tw_durable_job &job : all.jobs)
-        all.puts.push_back({&job, 0, 0, 0, 0, 0});
+        all.puts.push_back({&job, 0, 0, 0, 0, 0, 0});
     return 0;
 }
 
@@ -65,6 +65,7 @@ int put_for(tw_durable &durable, std::vector<tw_store_put> &puts, bool keep) {
     if (durable.member == nullptr)
         return durable.put_queue.put(puts, keep, whom);
     membership &own = durable.member->membership;
+    const std::int64_t asked = durable.clock.now();
     const claimed_jobs::reservation room = own.choose_to_hold(puts);
     std::vector<std::int64_t> former;  // tokens of held jobs that these puts replace
     claimed_jobs &held = durable.member->jobs;
@@ -75,7 +76,7 @@ int put_for(tw_durable &durable, std::vector<tw_store_put> &puts, bool keep) {
     if (error == 0)
         for (const std::int64_t token : former)
             held.drop(token);
-    if (own.note_puts(puts, whom, error))
+    if (own.note_puts(puts, whom, asked, error))
         durable.member->membership_loop->ring();
     return error;
 }

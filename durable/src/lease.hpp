@@ -13,16 +13,14 @@ namespace tickwheel::durable {
 
 class lease {
   public:
-    explicit lease(std::int64_t length) : length_(length) {}
-
-    void begin(const tw_store_member &member, std::int64_t asked) {
+    void begin(const tw_store_member &member, std::int64_t asked, std::int64_t length) {
         const std::lock_guard hold(mutex_);
         member_ = member;
-        until_ = end_if_asked(asked);
+        until_ = end_of(asked, length);
     }
-    void extend(std::int64_t asked) {
+    void set_length(std::int64_t asked, std::int64_t length) {
         const std::lock_guard hold(mutex_);
-        until_ = end_if_asked(asked);
+        until_ = end_of(asked, length);
     }
     void set_epoch(std::int64_t epoch) {
         const std::lock_guard hold(mutex_);
@@ -55,9 +53,8 @@ class lease {
 
   private:
     // The two clocks may differ in speed, so the lease ends a thousandth early.
-    std::int64_t end_if_asked(std::int64_t asked) const { return asked + length_ - length_ / 1000; }
+    static std::int64_t end_of(std::int64_t asked, std::int64_t length) { return asked + length - length / 1000; }
 
-    const std::int64_t length_;
     mutable std::mutex mutex_;
     tw_store_member member_ = {};
     std::int64_t until_ = 0;

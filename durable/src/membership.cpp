@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <unordered_set>
+#include <utility>
 
 #include "explain.hpp"
 #include "run_handler.hpp"
@@ -24,7 +25,13 @@ constexpr std::int64_t pause_if_no_room_ns = 100 * TW_MILLISECOND;
 // The pause after a resume that another transaction's lock has hindered.
 constexpr std::int64_t pause_if_locked_ns = TW_SECOND;
 
-constexpr std::int64_t poll_if_told_ns = 10 * TW_SECOND, poll_if_not_ns = 100 * TW_MILLISECOND;
+constexpr std::int64_t poll_if_told_ns = 20 * TW_SECOND, poll_if_not_ns = 100 * TW_MILLISECOND;
+
+// The lease of a process that holds no jobs, if it is not longer anyway.
+constexpr std::int64_t long_lease_ns = 180 * TW_SECOND;
+
+// A probe from the start reads all rows that the database could not clear away. It may take this part of the time.
+constexpr std::int64_t part_for_probes = 50;
 
 }  // namespace
 
@@ -52,40 +59,52 @@ int membership::handle(handling &&what) {
         if (known.kind == what.kind)
             return -EEXIST;
     handlings_.push_back(std::move(what));
-    look_at_ = 0;
+    look_at_ = from_ = 0;
     return 0;
 }
 
-// The local time at which a job to put is ready; now, if the database's clock is not known yet.
-std::int64_t membership::ready_at(const tw_durable_job &job) const {
-    if (job.absolute == 0)
-        return clock_.now() + std::min(job.due_ns, never - clock_.now());
-    return database_.is_known() ? database_.when(job.due_ns) : clock_.now();
+// A lower bound of the time of the database at which a job is ready whose put was asked for at this local time;
+// 0 if the database's clock is not known yet.
+std::int64_t membership::ready_of(const tw_durable_job &job, std::int64_t asked) const {
+    if (job.absolute != 0)
+        return job.due_ns;
+    return database_.is_known() ? database_.at(asked) + std::min(job.due_ns, TW_STORE_TIME_MAX) : 0;
+}
+
+// Notes that a job may be pending that is ready at this time of the database or later.
+// REQUIRES: mutex held
+bool membership::expect(std::int64_t ready) {
+    from_ = std::min(from_, ready);
+    const std::int64_t look_at = (database_.is_known() ? database_.when(ready) : 0) - settings_.horizon_ns;
+    if (look_at >= look_at_)
+        return false;
+    look_at_ = look_at;
+    return true;
 }
 
 // A held job waits by the database's clock. So as long as that is unknown, no put may hold its job.
 claimed_jobs::reservation membership::choose_to_hold(std::vector<tw_store_put> &puts) {
-    const std::int64_t until = clock_.now() + settings_.horizon_ns;
+    const std::int64_t now = clock_.now();
     std::vector<tw_store_put *> chosen;
     if (database_.is_known())
         for (tw_store_put &put : puts)
-            if (handles(put.job->kind) && ready_at(*put.job) <= until)
+            if (handles(put.job->kind) && ready_of(*put.job, now) <= database_.at(now) + settings_.horizon_ns)
                 chosen.push_back(&put);
     claimed_jobs::reservation room = jobs_.reserve(chosen.size(), true);
-    chosen.resize(room.size());
+    chosen.resize(has_long_lease_ ? 0 : room.size());  // after `reserve`: see renew
     for (tw_store_put *const put : chosen)
         put->hold = 1;
     return room;
 }
 
-bool membership::note_puts(const std::vector<tw_store_put> &puts, const tw_store_member &whom,
+bool membership::note_puts(const std::vector<tw_store_put> &puts, const tw_store_member &whom, std::int64_t asked,
                            int error) noexcept {
     const bool may_have_happened =
         error == -ENOTCONN || error == -ETIMEDOUT || error == -ENOMEM || error == -EIO;
     if (error != 0 && !may_have_happened)
         return false;
     bool has_news = false;
-    if (error == 0 && guarded([&] { return accept_puts(puts, whom, has_news); }) == 0)
+    if (error == 0 && guarded([&] { return accept_puts(puts, whom, asked, has_news); }) == 0)
         return has_news;
     if (std::none_of(puts.begin(), puts.end(), [](const tw_store_put &put) { return put.hold != 0; }))
         return has_news;
@@ -94,12 +113,12 @@ bool membership::note_puts(const std::vector<tw_store_put> &puts, const tw_store
 }
 
 // Returns 0, or an error if the database may hold jobs that this process does not know.
-int membership::accept_puts(const std::vector<tw_store_put> &puts, const tw_store_member &whom,
+int membership::accept_puts(const std::vector<tw_store_put> &puts, const tw_store_member &whom, std::int64_t asked,
                             bool &has_news) {
     std::vector<std::unique_ptr<claimed_job>> held;
     for (const tw_store_put &put : puts) {
         if (put.token == 0) {
-            has_news = note_pending(put.job->kind, ready_at(*put.job)) || has_news;
+            has_news = note_pending(put.job->kind, ready_of(*put.job, asked)) || has_news;
             continue;
         }
         tw_durable_entry entry = {};
@@ -108,33 +127,25 @@ int membership::accept_puts(const std::vector<tw_store_put> &puts, const tw_stor
         entry.job.absolute = 1;
         entry.state = put.started != 0 ? TW_DURABLE_STARTED : TW_DURABLE_HELD;
         entry.token = put.token;
-        held.push_back(std::make_unique<claimed_job>(entry, *handling_of(put.job->kind), whom, jobs_));
+        held.push_back(std::make_unique<claimed_job>(entry, put.row, *handling_of(put.job->kind), whom, jobs_));
     }
     const int error = jobs_.accept(std::move(held), whom);
     return error == -ESTALE ? 0 : error;
 }
 
-bool membership::note_pending(const char *kind, std::int64_t ready_at) {
+bool membership::note_pending(const char *kind, std::int64_t ready) {
     if (kind != nullptr && !handles(kind))
         return false;
     const std::lock_guard hold(mutex_);
-    const std::int64_t look_at = ready_at - settings_.horizon_ns;
-    if (look_at >= look_at_)
-        return false;
-    look_at_ = look_at;
-    return true;
+    return expect(ready);
 }
 
-bool membership::note_settled(std::int64_t ready_at) {
+bool membership::note_settled(std::int64_t ready) {
     const std::lock_guard hold(mutex_);
-    const std::int64_t look_at = wants_room_         ? 0
-                                 : ready_at == never ? never
-                                                     : ready_at - settings_.horizon_ns;
-    wants_room_ = false;
-    if (look_at >= look_at_)
-        return false;
-    look_at_ = look_at;
-    return true;
+    const bool has_room = std::exchange(wants_room_, false) && look_at_ > 0;
+    if (has_room)
+        look_at_ = 0;
+    return (ready != TW_NO_DEADLINE && expect(ready)) || has_room;
 }
 
 // --- a step -------------------------------------------------------------------------------
@@ -163,7 +174,7 @@ std::int64_t membership::step(std::int64_t now) {
         return clock_.now() + pause;
     pause_.reset();
     const std::lock_guard hold(mutex_);
-    return std::min({renew_at_, look_at_, resume_at_});
+    return std::min({renew_at_, look_at_, probe_at_, resume_at_});
 }
 
 int membership::work() {
@@ -181,15 +192,10 @@ int membership::work() {
     return 0;
 }
 
-// Makes the rest of this step, or else the next one, look for jobs.
+// Makes the rest of this step, or else the next one, look for jobs from the start.
 void membership::look_soon() {
     const std::lock_guard hold(mutex_);
-    look_at_ = 0;
-}
-
-bool membership::is_time_to_look() const {
-    const std::lock_guard hold(mutex_);
-    return clock_.now() >= look_at_;
+    look_at_ = from_ = 0;
 }
 
 std::int64_t membership::pause_after(int error) {
@@ -230,8 +236,10 @@ void membership::tell(tw_durable_event event, const char *why) const {
 }
 
 void membership::learn(const database_clock::reading &reading) {
-    if (database_.add(reading))
-        jobs_.arm_again();
+    if (!database_.add(reading))
+        return;
+    jobs_.arm_again();
+    look_soon();  // the times of the former clock mean nothing now
 }
 
 // --- membership ---------------------------------------------------------------------------
@@ -270,7 +278,9 @@ int membership::join() {
     });
     if (error != 0)
         return static_cast<int>(error);
-    lease_.begin(member, asked);
+    lease_.begin(member, asked, settings_.lease_ns);
+    has_long_lease_ = false;
+    busy_at_ = asked;
     resolved_doubts_ = doubts;  // the database holds no jobs for a new member
     resume_at_ = never;
     has_told_lease_ = false;
@@ -286,22 +296,40 @@ int membership::rejoin() {
 int membership::renew_if_due() { return clock_.now() >= renew_at_ ? renew() : 0; }
 
 int membership::renew() {
+    // A put reserves room before it reads `has_long_lease_`; here the order is the reverse. So no put holds its
+    // job under the long lease: either the put sees the flag, or this function sees the reservation.
+    const std::int64_t now = clock_.now();
+    const std::uint64_t claimed = counts_.claimed;
+    if (std::exchange(claimed_by_renewal_, claimed) != claimed || is_expecting())
+        busy_at_ = now;
+    has_long_lease_ = now - busy_at_ >= settings_.lease_ns;
+    if (has_long_lease_ && !jobs_.is_empty())
+        has_long_lease_ = false;
+    return renew_for(has_long_lease_ ? std::max(long_lease_ns, settings_.lease_ns) : settings_.lease_ns);
+}
+
+int membership::renew_for(std::int64_t length) {
     const tw_store_member member = lease_.member();
     database_clock::reading reading = {clock_.now(), 0, 0};
     const auto error = connection_.ask([&](const tw_store &store, void *connection) {
-        return store.renew(connection, &member, settings_.lease_ns, &reading.now);
+        return store.renew(connection, &member, length, &reading.now);
     });
     if (error == -ESTALE)
         return has_doubts() ? resume() : rejoin();  // if an answer was lost, the epoch may have changed
     if (error != 0)
         return static_cast<int>(error);
     reading.answered = clock_.now();
-    lease_.extend(reading.asked);
+    lease_.set_length(reading.asked, length);
     has_told_lease_ = false;
     learn(reading);
-    renew_at_ = reading.asked + settings_.lease_ns / 3;
-    has_dead_ = true;  // nothing notifies members of an ended lease, so they search after every renewal
+    renew_at_ = reading.asked + length / 3;
     return 0;
+}
+
+// True if a claim is due soon.
+bool membership::is_expecting() const {
+    const std::lock_guard hold(mutex_);
+    return look_at_ < clock_.now() + settings_.horizon_ns;
 }
 
 void membership::lose_membership() {
@@ -362,7 +390,7 @@ int membership::resume() {
         is_unmarked = is_unmarked || (job.state == TW_DURABLE_HELD && to_mark.contains(job.token));
         if (!jobs_.has(job.kind, job.key, job.token))
             unknown.push_back(
-                {job.kind.c_str(), job.key.c_str(), job.token, TW_STORE_RELEASE, 0, 0, 0, 0, nullptr, 0});
+                {job.kind.c_str(), job.key.c_str(), job.token, 0, TW_STORE_RELEASE, 0, 0, 0, 0, nullptr, 0});
     }
     jobs_.forget_others(tokens, member.epoch);
     std::size_t locked = 0;
@@ -399,29 +427,81 @@ int membership::listen_to_others() {
         return static_cast<int>(notified);
     if (notified > 0) {
         const std::lock_guard hold(mutex_);
-        const std::int64_t ready_at = database_.is_known() ? database_.when(ready) : 0;
-        look_at_ = std::min(look_at_, ready_at - settings_.horizon_ns);
+        expect(ready);
     }
     return 0;
 }
 
-// Makes one claim, if it is time to. If the claim took as many jobs as it could, the next step looks again at
-// once, after it has renewed the lease if that is due, and read the notifications.
+void membership::look_at_once() {
+    const std::lock_guard hold(mutex_);
+    look_at_ = 0;
+}
+
+void membership::begin_again_at(std::int64_t from) {
+    const std::lock_guard hold(mutex_);
+    from_ = std::min(from_, from);
+}
+
+// Plans the next look and probe, in case that this one does not, and returns where to begin.
+std::int64_t membership::begin_to_look() {
+    const std::lock_guard hold(mutex_);
+    look_at_ = never;
+    // Another member may have claimed jobs since the last look, and may have died. Its jobs must not be late by
+    // more than its lease and a third.
+    probe_at_ = clock_.now() + std::min(poll_ns_, settings_.lease_ns + settings_.lease_ns / 3);
+    return std::exchange(from_, TW_NO_DEADLINE);
+}
+
+// Takes in what a look or a probe has seen.
+void membership::end_look(const tw_store_look &seen) {
+    const std::int64_t now = clock_.now();
+    has_dead_ = has_dead_ || seen.lease_end_ns <= seen.now_ns;
+    const std::lock_guard hold(mutex_);
+    // Up to the horizon no other job is pending. If one becomes pending, this process puts it or is notified.
+    from_ = std::min({from_, seen.now_ns + settings_.horizon_ns, seen.next_ns});
+    if (seen.lease_end_ns != TW_NO_DEADLINE)
+        probe_at_ = std::min(probe_at_, std::max(database_.when(seen.lease_end_ns), now + pause_if_locked_ns));
+    if (seen.next_ns == TW_NO_DEADLINE)
+        return;
+    const std::int64_t enters = database_.when(seen.next_ns) - settings_.horizon_ns;
+    // The pause lets jobs that enter the horizon one after the other be claimed in batches.
+    const std::int64_t soonest =
+        enters > now ? now + settings_.horizon_ns / 4 : now + pause_before_next_look_ns;
+    look_at_ = std::min(look_at_, std::max(enters, soonest));
+}
+
+// Looks or probes, if it is time to. If a claim took as many jobs as it could, the next step looks again at once,
+// after it has renewed the lease if that is due, and read the notifications.
 int membership::look() {
-    if (!is_time_to_look())
-        return 0;
+    const std::int64_t now = clock_.now();
+    bool may_claim;
     {
         const std::lock_guard hold(mutex_);
-        look_at_ = clock_.now() + poll_ns_;
+        may_claim = now >= look_at_;
+        if (!may_claim && now < probe_at_)
+            return 0;
     }
+    if (!may_claim)
+        return probe();
+    if (has_long_lease_) {
+        has_long_lease_ = false;
+        if (const int error = renew_for(settings_.lease_ns); error != 0)
+            return error;
+    }
+    const std::int64_t from = begin_to_look();
     const claimed_jobs::reservation room = jobs_.reserve(claim_limit_);
-    if (note_room(room.size()) == 0)
+    if (note_room(room.size()) == 0) {
+        begin_again_at(from);
         return 0;
+    }
     tw_store_look seen = {};
     std::size_t count = 0;
-    const int error = claim(room.size(), seen, count);
-    if (error != 0)
-        look_soon();
+    std::int64_t last = from;
+    const int error = claim(room.size(), from, seen, count, last);
+    if (error != 0) {
+        begin_again_at(from);
+        look_at_once();
+    }
     if (error == -ESTALE) {
         renew_at_ = 0;  // the renewal finds out whether the member is dead
         return 0;
@@ -432,12 +512,47 @@ int membership::look() {
         return error;
     if (count == claim_limit_)  // raise the limit slowly, because a claim that fails costs a timeout
         claim_limit_ = std::min(claim_batch, claim_limit_ + claim_limit_ / 16 + 1);
-    has_dead_ = has_dead_ || seen.has_dead != 0;
+    if (count == room.size()) {
+        sequence_from_ = std::min(sequence_from_, from);
+        begin_again_at(last);
+        look_at_once();
+        return 0;
+    }
+    end_look(seen);
+    if (sequence_from_ == TW_NO_DEADLINE)
+        return 0;
+    // Claims of the sequence may have passed over jobs that other transactions had locked.
+    begin_again_at(std::exchange(sequence_from_, TW_NO_DEADLINE));
     const std::lock_guard hold(mutex_);
-    if (count == room.size())
-        look_at_ = 0;
-    else
-        plan_next_look(seen);
+    probe_at_ = std::min(probe_at_, clock_.now() + pause_before_next_look_ns);
+    return 0;
+}
+
+int membership::probe() {
+    const std::int64_t begun = clock_.now();
+    const bool from_start = begun >= probe_all_at_;
+    const std::int64_t former = begin_to_look(), from = from_start ? 0 : former;
+    tw_store_look seen = {};
+    const std::vector<const char *> kinds = handled_kinds();
+    const tw_store_claim wanted = {lease_.member(), kinds.data(), kinds.size(), settings_.horizon_ns, 0, from};
+    const auto error = connection_.ask([&](const tw_store &store, void *connection) {
+        return store.claim(connection, &wanted, nullptr, nullptr, &seen);
+    });
+    if (error == 0) {
+        learn({begun, clock_.now(), seen.now_ns});
+        end_look(seen);
+        if (from_start)
+            probe_all_at_ = clock_.now() + std::max(poll_ns_, part_for_probes * (clock_.now() - begun));
+        return 0;
+    }
+    begin_again_at(former);
+    {
+        const std::lock_guard hold(mutex_);
+        probe_at_ = 0;
+    }
+    if (error != -ESTALE)
+        return static_cast<int>(error);
+    renew_at_ = 0;
     return 0;
 }
 
@@ -448,18 +563,6 @@ std::size_t membership::note_room(std::size_t room) {
     if (room == 0)
         look_at_ = std::min(look_at_, clock_.now() + pause_if_no_room_ns);
     return room;
-}
-
-// REQUIRES: mutex held
-void membership::plan_next_look(const tw_store_look &seen) {
-    if (seen.next_ns == TW_NO_DEADLINE)
-        return;
-    const std::int64_t now = clock_.now();
-    const std::int64_t enters = database_.when(seen.next_ns) - settings_.horizon_ns;
-    // The pause lets jobs that enter the horizon one after the other be claimed in batches.
-    const std::int64_t soonest =
-        enters > now ? now + settings_.horizon_ns / 4 : now + pause_before_next_look_ns;
-    look_at_ = std::min(look_at_, std::max(enters, soonest));
 }
 
 std::vector<const char *> membership::handled_kinds() const {
@@ -481,24 +584,28 @@ bool is_readable(const tw_durable_job &job) {
 
 }  // namespace
 
-int membership::claim(std::size_t limit, tw_store_look &seen, std::size_t &count) {
+// `last` becomes the latest ready time of the claimed jobs.
+int membership::claim(std::size_t limit, std::int64_t from, tw_store_look &seen, std::size_t &count,
+                      std::int64_t &last) {
     const std::vector<const char *> kinds = handled_kinds();
-    tw_store_claim wanted = {lease_.member(), kinds.data(), kinds.size(), settings_.horizon_ns, limit};
+    const tw_store_claim wanted = {lease_.member(), kinds.data(), kinds.size(), settings_.horizon_ns, limit, from};
     struct context {
         membership &self;
         const tw_store_member &whom;
+        std::int64_t &last;
         std::vector<std::unique_ptr<claimed_job>> claimed, unreadable;  // valid if the claim returns 0
-    } taking = {*this, wanted.member, {}, {}};
+    } taking = {*this, wanted.member, last, {}, {}};
     database_clock::reading reading = {clock_.now(), 0, 0};
     const auto error = connection_.ask([&](const tw_store &store, void *connection) {
         return store.claim(
             connection, &wanted,
-            [](const tw_durable_entry *entry, void *arg) {
+            [](const tw_durable_entry *entry, std::int64_t row, void *arg) {
                 return guarded([&] {
                     auto &into = *static_cast<context *>(arg);
+                    into.last = std::max(into.last, entry->ready_ns);
                     auto &jobs = is_readable(entry->job) ? into.claimed : into.unreadable;
                     jobs.push_back(std::make_unique<claimed_job>(
-                        *entry, *into.self.handling_of(entry->job.kind), into.whom, into.self.jobs_));
+                        *entry, row, *into.self.handling_of(entry->job.kind), into.whom, into.self.jobs_));
                     return 0;
                 });
             },
@@ -534,7 +641,7 @@ int membership::fail(const std::vector<std::unique_ptr<claimed_job>> &jobs, cons
     std::vector<tw_store_outcome> outcomes;
     outcomes.reserve(jobs.size());
     for (const auto &job : jobs)
-        outcomes.push_back({job->kind.c_str(), job->key.c_str(), job->token, TW_STORE_FAIL, job->job.due_ns,
+        outcomes.push_back({job->kind.c_str(), job->key.c_str(), job->token, job->row, TW_STORE_FAIL, job->job.due_ns,
                             job->ready_ns, 0, job->attempts, "its key, cron expression or zone is not UTF-8",
                             0});
     const int error = settle(outcomes, whom, locked);

@@ -8,6 +8,16 @@
 // claim any more, and compares the database's list with `claimed_jobs`. The membership resumes again once a
 // second while another transaction locks a job that the membership must mark or release (`resume_at_`).
 //
+// A look asks the database for jobs that are due soon, and claims them; a probe only asks. Both begin at `from_`,
+// before which no job is pending that this process could know of: whoever makes an earlier job pending notifies
+// the membership, which then lowers `from_`. So looks do not read again, and again, what they have claimed
+// already, and what a database cannot clear away while another session reads an old state of the tables. From
+// time to time a probe begins at the start, for jobs whose notification was missed.
+//
+// The lease of a process that holds no jobs matters to nobody. A process that has held none for the length of a
+// lease asks for a longer one, so that it need not renew often. Before its next claim it renews with the usual
+// length; no put holds its job meanwhile.
+//
 // Once a third of the lease has passed, the membership renews the lease before the next part of a step. A
 // statement times out after another third. So one refused or hanging statement cannot lose the lease, but
 // several slow statements in one part can.
@@ -41,18 +51,19 @@ class membership final : public agent {
     // out of scope.
     [[nodiscard]] claimed_jobs::reservation choose_to_hold(std::vector<tw_store_put> &puts);
 
-    // Called after each put, with its error. Takes over the jobs that the put claimed for this member, or
+    // Called after each put that was asked for at this local time, with its error. Takes over the jobs that the put claimed for this member, or
     // requests a resume if the database may hold jobs that this process does not know. Returns true if the
     // caller must wake the membership.
-    bool note_puts(const std::vector<tw_store_put> &puts, const tw_store_member &whom, int error) noexcept;
+    bool note_puts(const std::vector<tw_store_put> &puts, const tw_store_member &whom, std::int64_t asked,
+                   int error) noexcept;
 
-    // Notes that a pending job of this kind (null: any kind) is ready at this local time. Returns true if the
-    // caller must wake the membership.
-    bool note_pending(const char *kind, std::int64_t ready_at);
+    // Notes that a pending job of this kind (null: any kind) is ready at this time of the database or later.
+    // Returns true if the caller must wake the membership.
+    bool note_pending(const char *kind, std::int64_t ready);
 
-    // Notes that answers were settled, and that the first of their jobs is ready again at this local time
-    // (`never`: none is). Returns true if the caller must wake the membership.
-    bool note_settled(std::int64_t ready_at);
+    // Notes that answers were settled, and that the first of their jobs is ready again at this time of the
+    // database or later (TW_NO_DEADLINE: none is). Returns true if the caller must wake the membership.
+    bool note_settled(std::int64_t ready);
 
     // Notes that handlers run whose start the database does not know. The next resume reports them. The
     // caller must wake the membership.
@@ -76,12 +87,13 @@ class membership final : public agent {
     };
 
     int work();
-    bool is_time_to_look() const;
     void look_soon();
     int connect();
     int join();
     int renew_if_due();
     int renew();
+    int renew_for(std::int64_t length);
+    bool is_expecting() const;
     bool has_doubts() const { return doubts_ != resolved_doubts_; }
     int resume();
     std::int64_t ask_what_is_held(const std::vector<std::int64_t> &started, tw_store_member &member,
@@ -91,22 +103,28 @@ class membership final : public agent {
     int begin_to_listen();
     int listen_to_others();
     int look();
-    int claim(std::size_t limit, tw_store_look &seen, std::size_t &count);
+    int probe();
+    int claim(std::size_t limit, std::int64_t from, tw_store_look &seen, std::size_t &count, std::int64_t &last);
+    bool expect(std::int64_t ready);
+    std::int64_t begin_to_look();
+    void end_look(const tw_store_look &seen);
+    void look_at_once();
+    void begin_again_at(std::int64_t from);
     std::vector<const char *> handled_kinds() const;
     int fail(const std::vector<std::unique_ptr<claimed_job>> &jobs, const tw_store_member &whom,
              std::size_t &locked);
     int bury();
     std::size_t note_room(std::size_t room);
     void lose_membership();
-    void plan_next_look(const tw_store_look &seen);
     std::int64_t pause_after(int error);
     void watch_lease(std::int64_t now);
     void tell_of_connection();
     void tell(tw_durable_event event, const char *why) const;
     void learn(const database_clock::reading &reading);
     const handling *handling_of(const char *kind) const;
-    std::int64_t ready_at(const tw_durable_job &job) const;
-    int accept_puts(const std::vector<tw_store_put> &puts, const tw_store_member &whom, bool &has_news);
+    std::int64_t ready_of(const tw_durable_job &job, std::int64_t asked) const;
+    int accept_puts(const std::vector<tw_store_put> &puts, const tw_store_member &whom, std::int64_t asked,
+                    bool &has_news);
 
     connection connection_;
     const settings &settings_;
@@ -117,9 +135,10 @@ class membership final : public agent {
     troubles &troubles_;
     job_counters &counts_;
 
-    mutable std::mutex mutex_;  // guards the next three members
+    mutable std::mutex mutex_;  // guards the next five members
     std::list<handling> handlings_;
-    std::int64_t look_at_ = 0;
+    std::int64_t look_at_ = 0, probe_at_ = 0;  // local times
+    std::int64_t from_ = 0;                    // of the database's clock; TW_NO_DEADLINE during a look
     bool wants_room_ = false;
 
     // `doubts_` counts the events after which the database and this process may disagree on the held jobs;
@@ -132,6 +151,12 @@ class membership final : public agent {
     int told_error_ = 0;                    // the error of that event
     // Whether the end of the present lease was reported; whether there may be dead members to bury.
     bool has_told_lease_ = false, has_dead_ = false;
+    std::atomic<bool> has_long_lease_{false};
+    std::uint64_t claimed_by_renewal_ = 0;  // how many jobs this process had claimed at the last renewal
+    std::int64_t busy_at_ = 0;              // the last renewal at which it had claimed more, or was about to
+    // Where a sequence of claims began that each reached their limits; TW_NO_DEADLINE: there is none.
+    std::int64_t sequence_from_ = TW_NO_DEADLINE;
+    std::int64_t probe_all_at_ = 0;  // when a probe must begin at the start
     std::size_t claim_limit_;  // limit of the next claim; lower after a claim that took too long
     int notification_fd_ = -1;
     std::int64_t poll_ns_ = 0;

@@ -77,25 +77,25 @@ TEST(a_reading_that_contradicts_the_former_ones_replaces_them) {
 // --- leases --------------------------------------------------------------------------------------
 
 TEST(a_lease_counts_from_the_question_and_ends_a_thousandth_early) {
-    lease held(10 * second);
+    lease held;
     assert_int_equal(held.member().id, 0);
     assert_int_equal(held.remaining(0, 0), 0);
-    held.begin({7, 1}, second);
+    held.begin({7, 1}, second, 10 * second);
     assert_int_equal(held.until(), 11 * second - 10 * ms);
     assert_int_equal(held.remaining(7, second), 10 * second - 10 * ms);
     assert_int_equal(held.remaining(7, 11 * second - 10 * ms - 1), 1);
     assert_int_equal(held.remaining(7, 11 * second - 10 * ms), 0);
     assert_int_equal(held.remaining(8, second), 0);
-    held.extend(5 * second);
-    assert_int_equal(held.remaining(7, 5 * second), 10 * second - 10 * ms);
+    held.set_length(5 * second, 20 * second);
+    assert_int_equal(held.remaining(7, 5 * second), 20 * second - 20 * ms);
     held.set_epoch(2);
     assert_int_equal(held.member().epoch, 2);
     assert_int_equal(held.member().id, 7);
 }
 
 TEST(a_membership_that_has_ended_holds_nothing) {
-    lease held(10 * second);
-    held.begin({7, 1}, 0);
+    lease held;
+    held.begin({7, 1}, 0, 10 * second);
     held.end();
     assert_int_equal(held.member().id, 0);
     assert_int_equal(held.remaining(7, 0), 0);

@@ -134,7 +134,7 @@ static enum tw_durable_answer wait_in(UNUSED struct tw_durable_fire *fire, UNUSE
     return TW_DURABLE_DONE;
 }
 
-static int counted_claim(void *of, const struct tw_store_claim *claim, tw_store_visitor *each, void *arg,
+static int counted_claim(void *of, const struct tw_store_claim *claim, tw_store_taker *each, void *arg,
                          struct tw_store_look *look) {
     atomic_fetch_add(&claims, 1);
     return inner_store()->claim(of, claim, each, arg, look);

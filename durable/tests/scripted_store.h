@@ -78,7 +78,7 @@ PASSES_ON(resume,
            tw_store_visitor *each, void *arg),
           of, member, running, count, each, arg)
 PASSES_ON(claim,
-          (void *of, const struct tw_store_claim *claim, tw_store_visitor *each, void *arg,
+          (void *of, const struct tw_store_claim *claim, tw_store_taker *each, void *arg,
            struct tw_store_look *look),
           of, claim, each, arg, look)
 PASSES_ON(listen, (void *of), of)

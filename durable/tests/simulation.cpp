@@ -174,40 +174,40 @@ int put(void *raw, tw_store_put *puts, std::size_t count, int keep, const tw_sto
     return result;
 }
 
-void note_lease(process &whose) {
+void note_lease(process &whose, std::int64_t length) {
     if (!whose.took_effect)
         return;
-    whose.lease_end = database_now() + lease;
+    whose.lease_end = database_now() + length;
     whose.renewed_at = now;
 }
 
 int join(void *raw, const char *name, std::int64_t lease_ns, tw_store_member *member) {
     const int result = faulty<&tw_store::join>::call(raw, name, lease_ns, member);
-    note_lease(of(raw));
+    note_lease(of(raw), lease_ns);
     return result;
 }
 
 int renew(void *raw, const tw_store_member *member, std::int64_t lease_ns, std::int64_t *now_ns) {
     const int result = faulty<&tw_store::renew>::call(raw, member, lease_ns, now_ns);
     if (result == 0 || result == -ETIMEDOUT)
-        note_lease(of(raw));
+        note_lease(of(raw), lease_ns);
     return result;
 }
 
 struct claiming {
-    tw_store_visitor *each;
+    tw_store_taker *each;
     void *arg;
     std::vector<std::int64_t> started;
 
-    static int visit(const tw_durable_entry *entry, void *arg) {
+    static int visit(const tw_durable_entry *entry, std::int64_t row, void *arg) {
         claiming &self = *static_cast<claiming *>(arg);
         if (entry->state == TW_DURABLE_STARTED)
             self.started.push_back(entry->token);
-        return self.each(entry, self.arg);
+        return self.each(entry, row, self.arg);
     }
 };
 
-int claim(void *raw, const tw_store_claim *claim, tw_store_visitor *each, void *arg, tw_store_look *look) {
+int claim(void *raw, const tw_store_claim *claim, tw_store_taker *each, void *arg, tw_store_look *look) {
     claiming seen{each, arg, {}};
     const int result = faulty<&tw_store::claim>::call(raw, claim, claiming::visit, &seen, look);
     for (const std::int64_t token : seen.started)

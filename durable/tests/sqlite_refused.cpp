@@ -18,6 +18,7 @@ constexpr std::int64_t hour = 60 * minute;
 const char *const kinds[] = {"mail"};
 
 int ignore(const tw_durable_entry *, void *) { return 0; }
+int take(const tw_durable_entry *, std::int64_t, void *) { return 0; }
 
 // The content of the database: a member with a held job, a dead member with a started job, a pending and a
 // failed job.
@@ -104,13 +105,13 @@ const operation operations[] = {
     {"claim",
      [](void *to, content &of) -> std::int64_t {
          const tw_store_claim all{
-             .member = of.who, .kinds = kinds, .kinds_count = 1, .horizon_ns = 0, .limit = 9};
+             .member = of.who, .kinds = kinds, .kinds_count = 1, .horizon_ns = 0, .limit = 9, .from_ns = 0};
          tw_store_look look{};
-         return sqlite_store.claim(to, &all, ignore, nullptr, &look);
+         return sqlite_store.claim(to, &all, take, nullptr, &look);
      }},
     {"start",
      [](void *to, content &of) -> std::int64_t {
-         tw_store_start held{.kind = "mail", .key = "held", .token = of.token, .started = 0, .ready_ns = 0};
+         tw_store_start held{.kind = "mail", .key = "held", .token = of.token, .row = 0, .started = 0, .ready_ns = 0};
          std::int64_t now = 0;
          return sqlite_store.start(to, &of.who, &held, 1, &now);
      }},

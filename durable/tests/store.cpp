@@ -68,6 +68,12 @@ int collect(const tw_durable_entry *entry, void *arg) {
     return 0;
 }
 
+int take(const tw_durable_entry *entry, std::int64_t row, void *arg) {
+    collect(entry, arg);
+    static_cast<std::vector<seen> *>(arg)->back().row = row;
+    return 0;
+}
+
 }  // namespace
 
 const tw_store &store() {
@@ -103,6 +109,7 @@ tw_store_outcome outcome_of(const seen &held, tw_store_outcome_kind what) {
     outcome.kind = held.kind.c_str();
     outcome.key = held.key.c_str();
     outcome.token = held.token;
+    outcome.row = held.row;
     outcome.what = what;
     outcome.due_ns = held.job.due_ns;
     outcome.ready_ns = held.ready;
@@ -276,7 +283,8 @@ void connection::end_lease(const tw_store_member &member) {
 }
 
 int connection::try_claim(const tw_store_member &member, const std::vector<const char *> &kinds,
-                          std::int64_t horizon, std::size_t limit, std::vector<seen> *claimed) {
+                          std::int64_t horizon, std::size_t limit, std::vector<seen> *claimed,
+                          std::int64_t from) {
     std::vector<seen> unseen;
     tw_store_claim request{};
     request.member = member;
@@ -284,7 +292,8 @@ int connection::try_claim(const tw_store_member &member, const std::vector<const
     request.kinds_count = kinds.size();
     request.horizon_ns = horizon;
     request.limit = limit;
-    return store().claim(raw_, &request, collect, claimed != nullptr ? claimed : &unseen, &look_);
+    request.from_ns = from;
+    return store().claim(raw_, &request, take, claimed != nullptr ? claimed : &unseen, &look_);
 }
 
 std::vector<seen> connection::claim(const tw_store_member &member, const std::vector<const char *> &kinds,
@@ -300,6 +309,7 @@ tw_store_start connection::start(const tw_store_member &member, const seen &held
     request.kind = held.kind.c_str();
     request.key = held.key.c_str();
     request.token = held.token;
+    request.row = held.row;
     assert_int_equal(store().start(raw_, &member, &request, 1, &read), 0);
     assert_true(read > 0);
     return request;

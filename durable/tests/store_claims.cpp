@@ -131,7 +131,7 @@ TEST(a_claim_looks_for_what_comes_next) {
     assert_int_equal(to.look().next_ns, to.get("mail", "3")->ready);
     assert_true(to.look().now_ns >= before && to.look().now_ns <= to.now());
     assert_int_equal(to.look().now_ns % us, 0);
-    assert_false(to.look().has_dead);
+    assert_false(to.has_dead());
 }
 
 TEST(nothing_is_claimed_twice) {

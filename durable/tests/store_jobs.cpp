@@ -100,7 +100,7 @@ TEST(a_put_replaces_a_job) {
     job.size = 3;
     job.cron = "* * * * *";
     to.put(job);
-    assert_int_equal(to.put("mail", "17", minute), 1);
+    to.put("mail", "17", minute);
     const seen found = to.get("mail", "17").value();
     assert_string_equal(found.payload.c_str(), "");
     assert_false(found.cron.has_value());
@@ -136,8 +136,7 @@ TEST(a_put_that_keeps_leaves_a_job_with_its_holder) {
 TEST(of_several_of_one_name_the_last_stays) {
     const tw_durable_job jobs[] = {job_of("mail", "17", minute), job_of("mail", "18", minute),
                                    job_of("mail", "17", 3 * minute)};
-    const std::vector<int> existed = to.put_many({std::begin(jobs), std::end(jobs)});
-    assert_true((existed == std::vector<int>{0, 0, 1}));
+    to.put_many({std::begin(jobs), std::end(jobs)});
     assert_true(to.get("mail", "17")->ready > to.now() + 2 * minute);
     assert_int_equal(to.count(), 2);
 }
@@ -296,7 +295,7 @@ TEST(a_failed_job_can_be_replaced_and_removed) {
     put_failed("mail", "17");
     assert_int_equal(to.put_keep("mail", "17"), 1);
     assert_int_equal(to.state_of("mail", "17"), TW_DURABLE_FAILED);
-    assert_int_equal(to.put("mail", "17"), 1);
+    to.put("mail", "17");
     const seen found = to.get("mail", "17").value();
     assert_int_equal(found.state, TW_DURABLE_PENDING);
     assert_int_equal(found.attempts, 0);

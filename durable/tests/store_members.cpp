@@ -19,10 +19,10 @@ TEST(a_lease_can_be_renewed_after_its_end) {
     const seen held = to.claim(who, {"mail"}).at(0);
     to.end_lease(who);
     to.claim(other, {"mail"});
-    assert_true(to.look().has_dead);
+    assert_true(to.has_dead());
     assert_int_equal(to.renew(who), 0);
     to.claim(other, {"mail"});
-    assert_false(to.look().has_dead);
+    assert_false(to.has_dead());
     assert_int_equal(to.bury(), 0);
     assert_true(to.start(who, held).started);
 }
@@ -30,7 +30,7 @@ TEST(a_lease_can_be_renewed_after_its_end) {
 TEST(nobody_is_dead_while_leases_last) {
     to.put("mail", "17");
     to.claim(who, {"mail"});
-    assert_false(to.look().has_dead);
+    assert_false(to.has_dead());
     assert_int_equal(to.bury(), 0);
     assert_int_equal(to.renew(who), 0);
 }
@@ -47,7 +47,7 @@ TEST(what_a_dead_member_held_is_released) {
     assert_int_equal(found.ready, held.ready);
     const seen again = to.claim(heir, {"mail"}).at(0);
     assert_true(again.token > held.token);
-    assert_false(to.look().has_dead);
+    assert_false(to.has_dead());
 }
 
 TEST(a_death_counts_as_an_attempt_of_what_was_started) {
@@ -79,13 +79,13 @@ TEST(a_burial_goes_on_where_its_limit_ended_it) {
     to.end_lease(who);
     assert_int_equal(to.bury(2), 2);
     to.claim(other, {"none"});
-    assert_true(to.look().has_dead);
+    assert_true(to.has_dead());
     assert_int_equal(to.renew(who), -ESTALE);  // the member is dead although it still holds jobs
     assert_int_equal(to.bury(2), 2);
     assert_int_equal(to.bury(2), 1);
     assert_int_equal(to.bury(2), 0);
     to.claim(other, {"none"});
-    assert_false(to.look().has_dead);
+    assert_false(to.has_dead());
 }
 
 TEST(a_burial_leaves_the_living_alone) {

@@ -31,7 +31,7 @@ struct seen {
     tw_durable_job job{};  // its texts and payload are above and below
     std::optional<std::string> cron, zone, holder, error;
     tw_durable_state state = TW_DURABLE_PENDING;
-    std::int64_t ready = 0, token = 0;
+    std::int64_t ready = 0, token = 0, row = 0;
     std::uint32_t attempts = 0;
 };
 
@@ -54,7 +54,7 @@ class connection {
     std::int64_t now();
 
     // --- jobs
-    int put(const tw_durable_job &job, bool keep = false);  // returns `existed`
+    int put(const tw_durable_job &job, bool keep = false);  // returns `existed`, which counts only with `keep`
     int put(const std::string &kind, const std::string &key, std::int64_t delay = 0);
     int put_keep(const std::string &kind, const std::string &key, std::int64_t delay = 0);
     std::vector<int> put_many(const std::vector<tw_durable_job> &jobs, bool keep = false);
@@ -83,8 +83,10 @@ class connection {
     std::vector<seen> claim(const tw_store_member &member, const std::vector<const char *> &kinds,
                             std::int64_t horizon = 0, std::size_t limit = 1000);
     int try_claim(const tw_store_member &member, const std::vector<const char *> &kinds,
-                  std::int64_t horizon = 0, std::size_t limit = 1000, std::vector<seen> *claimed = nullptr);
+                  std::int64_t horizon = 0, std::size_t limit = 1000, std::vector<seen> *claimed = nullptr,
+                  std::int64_t from = 0);
     const tw_store_look &look() const { return look_; }  // of the last claim
+    bool has_dead() const { return look_.lease_end_ns <= look_.now_ns; }
     tw_store_start start(const tw_store_member &member, const seen &held);
     int settle(const tw_store_member &member, tw_store_outcome outcome);  // returns `matched`
 

@@ -33,6 +33,9 @@
  *   Visits   The entries that a visitor received count only if the function then returns 0. If the function
  *            fails, or the visitor ended the walk, the database may have carried out a claim or not: `resume`
  *            tells which jobs the member holds.
+ *   Rows     With each job that it holds, the library keeps a number for the store, `row`, and passes it back
+ *            to `start` and `settle`. A store may use the number to find the job faster, but must do without: it
+ *            may be 0 or out of date.
  *   Forks    In the child of a fork the library calls only `abandon`.
  */
 #ifndef TICKWHEEL_DURABLE_STORE_H
@@ -69,7 +72,7 @@ struct tw_store_put {
     int hold;                         /* not 0: the put also claims the job for the member; see `put` */
 
     /* Results. */
-    int existed; /* not 0: there was a job of this name */
+    int existed; /* with `keep`: not 0 if there was a job of this name */
 
     /* If the put has claimed the job, `token` is that of the claim, `ready_ns` the time at which the job is
      * ready, and `started` is not 0 if that time has come and the put has started the job. Otherwise `token`
@@ -77,6 +80,7 @@ struct tw_store_put {
     int64_t token;
     int64_t ready_ns;
     int started;
+    int64_t row;
 };
 
 /* A member, with the epoch that its process knows. */
@@ -92,22 +96,27 @@ struct tw_store_claim {
     const char *const *kinds;
     size_t kinds_count;
     int64_t horizon_ns;
-    size_t limit; /* at most this many jobs of all kinds together */
+    size_t limit;    /* at most this many jobs of all kinds together; 0: the call only looks */
+    int64_t from_ns; /* the store need not find jobs that are ready before this time, because the caller knows
+                        of none: a store whose deleted rows linger can begin its search here */
 };
 
-/* The results of a claim, apart from the jobs. A claim that has reached its limit need not look further: it
- * may set `next_ns` to any time before the true one, and `has_dead` to 0. */
+/* The results of a claim, apart from the jobs. A claim that has reached its limit, unless that is 0, need not
+ * look further: it may set `next_ns` to any time before the true one, and `lease_end_ns` to TW_NO_DEADLINE. */
 struct tw_store_look {
     int64_t now_ns;
-    int64_t next_ns; /* when the first pending job of these kinds is ready that the claim has not taken;
-                        TW_NO_DEADLINE: there is none */
-    int has_dead;    /* not 0: the lease of some member has ended, so `bury` has work to do */
+    int64_t next_ns;      /* when the first pending job of these kinds is ready that the claim has not taken;
+                             TW_NO_DEADLINE: there is none */
+    int64_t lease_end_ns; /* when the first of the other members' leases ends; `bury` has work to do if this
+                             time has come. The store may leave out members that hold no jobs and whose lease
+                             lasts. TW_NO_DEADLINE: there is none */
 };
 
 /* A held job to start. */
 struct tw_store_start {
     const char *kind, *key;
     int64_t token;
+    int64_t row; /* also a result, if the start has changed it */
 
     /* Results. `started` is not 0 if the member holds the job with this token, its lease lasts, and the job
      * is ready: the job is now started, or was before. Otherwise `ready_ns` is when the job is ready. If that
@@ -128,6 +137,7 @@ enum tw_store_outcome_kind {
 struct tw_store_outcome {
     const char *kind, *key;
     int64_t token;
+    int64_t row;
     enum tw_store_outcome_kind what;
     int64_t due_ns;   /* absolute */
     int64_t ready_ns; /* a delay from now if `ready_is_delay`, else absolute */
@@ -140,6 +150,9 @@ struct tw_store_outcome {
 
 /* Receives an entry, as tw_durable_visitor does. */
 typedef int tw_store_visitor(const struct tw_durable_entry *entry, void *arg);
+
+/* Receives a claimed job; otherwise like tw_store_visitor. */
+typedef int tw_store_taker(const struct tw_durable_entry *entry, int64_t row, void *arg);
 
 struct tw_store {
     const char *scheme; /* the start of its addresses, up to the colon */
@@ -223,7 +236,7 @@ struct tw_store {
 
     /* Claims jobs, starts those that are ready by now, and calls each(entry, arg) on all of them, in the
      * order of `ready_ns`. -ESTALE: the member is dead, its lease has ended, or its epoch has changed. */
-    int (*claim)(void *connection, const struct tw_store_claim *claim, tw_store_visitor *each, void *arg,
+    int (*claim)(void *connection, const struct tw_store_claim *claim, tw_store_taker *each, void *arg,
                  struct tw_store_look *look);
 
     /* Starts held jobs. -ESTALE: the member is dead, or its epoch has changed. */

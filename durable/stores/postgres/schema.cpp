@@ -6,9 +6,20 @@ namespace tickwheel::durable::postgres {
 
 namespace {
 
-// Claims search `ready` in job_pending, which contains neither held nor failed jobs; the two other indexes
-// are small. Each claim, start and end of a job leaves a dead row. So vacuum must start after a number of
-// dead rows, and not after a share of a table that may hold millions of idle rows.
+// The tables must stay fast while another session holds an old snapshot, so that vacuum removes nothing. So a
+// job has only the two indexes that it needs while it waits, and claims and starts change no column of them:
+// PostgreSQL then writes the new version of the row into the same page and touches no index (a HOT update).
+// The fill factor leaves room in each page for one more version of every row; the page forgets former versions
+// without vacuum. Three things replace the indexes that held jobs would need:
+//
+//   - a process finds its rows by their place (ctid), and by the name if the row has moved;
+//   - a claim begins where the last one ended (tw_store_claim.from_ns), so it meets few rows that are held or
+//     gone;
+//   - `claim` has one row for each kind of each claim, with the range of the ready times. S1: a job that a
+//     member holds is within such a range of this member. The member's renewals delete ranges without jobs.
+//
+// A job that ends leaves one dead row, so vacuum must start after a number of them, and not after a share of a
+// table that may hold millions of idle rows. The columns stand in an order that needs no padding.
 constexpr const char *tables = R"(
 -- `create schema if not exists` needs the right to create a schema even if the schema exists.
 do $body$ begin
@@ -17,7 +28,7 @@ do $body$ begin
     end if;
 end $body$;
 
-create table $S.meta (version int not null);
+create table $S.meta (version int not null, oldest_sharing int not null);
 
 create table $S.member (
     id bigint generated always as identity primary key,
@@ -31,28 +42,49 @@ create table $S.member (
 create sequence $S.token;
 
 create table $S.job (
+    ready timestamptz not null,
+    due timestamptz not null,
+    token bigint not null default 0,
+    holder bigint,
+    period bigint,
+    grace bigint,
+    missed int,
+    attempts int not null default 0,
+    started boolean not null default false,
+    failed boolean not null default false,
     kind text collate "C" not null,
     key text collate "C" not null,
     payload bytea not null,
-    due timestamptz not null,
-    ready timestamptz not null,
-    period bigint,
     cron text,
     zone text,
-    missed int not null,
-    grace bigint not null,
-    attempts int not null default 0,
-    token bigint not null default 0,
-    holder bigint,
-    started boolean not null default false,
-    failed boolean not null default false,
     error text,
     primary key (kind, key)
-) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000);
+) with (fillfactor = 45, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000);
 
-create index job_pending on $S.job (kind, ready) where holder is null and not failed;
-create unique index job_held on $S.job (token) where holder is not null;
 create index job_failed on $S.job (kind, key) where failed;
+)";
+
+// What versions 1 and 2 lack, too.
+constexpr const char *additions_of_3 = R"(
+create table $S.claim (
+    member bigint not null,
+    kind text collate "C" not null,
+    first timestamptz not null,
+    last timestamptz not null
+) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
+create index claim_member on $S.claim (member);
+create index if not exists job_ready on $S.job (kind, ready) where not failed;
+)";
+
+// The indexes of versions 1 and 2 that made claims slow, and the values that a job that fires once no longer has.
+constexpr const char *changes_of_3 = R"(
+alter table $S.meta add column oldest_sharing int;
+alter table $S.job set (fillfactor = 45);
+alter table $S.job alter missed drop not null;
+alter table $S.job alter grace drop not null;
+insert into $S.claim select holder, kind, min(ready), max(ready) from $S.job where holder is not null group by holder, kind;
+drop index $S.job_held;
+drop index $S.job_pending;
 )";
 
 // Programs call these functions in their own transactions. Each function has its own search path: otherwise
@@ -86,11 +118,11 @@ begin
     if payload is null or octet_length(payload) > 65536 then
         raise exception 'the payload of a job has at most 65536 bytes' using errcode = 'invalid_parameter_value';
     end if;
-    insert into $S.job as j (kind, key, payload, due, ready, missed, grace)
-        values ($S.check_name(kind), $S.check_name(key), payload, due, due, 0, 0)
+    insert into $S.job as j (kind, key, payload, due, ready)
+        values ($S.check_name(kind), $S.check_name(key), payload, due, due)
         on conflict on constraint job_pkey do update
         set payload = excluded.payload, due = excluded.due, ready = excluded.ready, period = null, cron = null,
-            zone = null, missed = 0, grace = 0, attempts = 0, holder = null, started = false, failed = false,
+            zone = null, missed = null, grace = null, attempts = 0, holder = null, started = false, failed = false,
             error = null
         where replace
         returning xmax <> 0 into existed;
@@ -107,21 +139,27 @@ set search_path = pg_catalog, pg_temp as $body$
 $body$;
 )";
 
-// Version 2 changed only the functions. The store itself calls only `tell`. The old `tell` is safe here,
-// because session::open has set the connection's search path.
-constexpr int newest = 2;
-constexpr int oldest_with_these_tables = 1;
+// Version 2 changed only the functions, and the store itself calls only `tell`, whose first form is safe here:
+// session::open has set the connection's search path. Version 3 changed the tables.
+constexpr int newest = 3;
+
+// What a later release that adds to the tables must write into `meta`: this release can share them.
+constexpr int oldest_sharing = 3;
 
 // Serializes all connections that create tables in this database.
 constexpr const char *lock = "select pg_advisory_xact_lock(hashtext('tickwheel.schema'));";
 
-// Stores 0 as the version if there are no tables yet.
-int read_version(session &server, const std::string &schema, int &version) {
-    server.prepare_later({in_schema("select version from $S.meta", schema)});
+struct tables_version {
+    int of_tables = 0;       // 0: there are no tables yet
+    int oldest_sharing = 0;  // the oldest version whose releases can use these tables
+};
+
+int read_version(session &server, const std::string &schema, tables_version &version) {
+    server.prepare_later({in_schema("select * from $S.meta", schema)});
     parameters none;
     rows found;
     const int error = server.call(0, none, found);
-    version = 0;
+    version = {};
     if (error == -EPROTO)
         return 0;
     if (error != 0)
@@ -130,14 +168,45 @@ int read_version(session &server, const std::string &schema, int &version) {
         server.explain_by("the table of the version has not one row");
         return -EPROTO;
     }
-    version = found.int4(0, 0);
+    version.of_tables = found.int4(0, 0);
+    version.oldest_sharing = found.fields() > 1 ? found.int4(0, 1) : version.of_tables;
     return 0;
 }
 
+// The index is built before the transaction, without keeping others from the jobs. If that was interrupted, or
+// goes on in another process, the index is invalid: then the transaction builds it anew, or waits in vain for a
+// lock.
+int build_index(session &server, const std::string &schema) {
+    if (const int error = server.be_patient(true); error != 0)
+        return error;
+    const int error = server.run(
+        in_schema("create index concurrently if not exists job_ready on $S.job (kind, ready) where not failed", schema));
+    const std::string why = server.why();
+    server.be_patient(false);
+    server.explain_by(why);
+    return error;
+}
+
+constexpr const char *without_invalid_index = R"(
+do $body$ begin
+    if exists (select from pg_index where indexrelid = to_regclass('$S.job_ready') and not indisvalid) then
+        drop index $S.job_ready;
+    end if;
+end $body$;
+)";
+
 // Upgrades from any older version.
 int change(session &server, const std::string &schema, int version) {
-    std::string all = std::string("begin;") + lock + (version == 0 ? tables : "") + functions;
-    all += "delete from $S.meta; insert into $S.meta values (" + std::to_string(newest) + "); commit;";
+    if (version != 0)
+        if (const int error = build_index(server, schema); error != 0)
+            return error;
+    std::string all = std::string("begin;") + lock;
+    all += version == 0 ? tables : without_invalid_index;
+    all += additions_of_3;
+    all += version == 0 ? "" : changes_of_3;
+    all += functions;
+    all += "delete from $S.meta; insert into $S.meta values (" + std::to_string(newest) + ", " +
+           std::to_string(oldest_sharing) + "); commit;";
     return server.run(in_schema(all.c_str(), schema));
 }
 
@@ -157,24 +226,27 @@ std::string in_schema(const char *text, const std::string &schema) {
 }
 
 int bring_up_to_date(session &server, const std::string &schema, bool must_exist) {
-    int version;
+    tables_version version;
     if (const int error = read_version(server, schema, version); error != 0)
         return error;
-    if (version > newest)
+    if (version.of_tables > newest && version.oldest_sharing > newest) {
+        server.explain_by("the tables are those of a later release: their version is " +
+                          std::to_string(version.of_tables) + ", that of this release " + std::to_string(newest));
         return -EPROTO;
-    if (version == newest || (must_exist && version >= oldest_with_these_tables))
+    }
+    if (version.of_tables >= newest)
         return 0;
-    if (must_exist) {
+    if (must_exist && version.of_tables == 0) {
         server.explain_by("the database has no tables of this schema");
         return -ENOENT;
     }
-    const int error = change(server, schema, version);
+    const int error = change(server, schema, version.of_tables);
     if (error == 0)
         return 0;
     // Another process may have been faster.
     const std::string why = server.why();
     server.run("rollback");
-    if (read_version(server, schema, version) == 0 && version == newest)
+    if (read_version(server, schema, version) == 0 && version.of_tables == newest)
         return 0;
     server.explain_by(why);
     return error;

@@ -20,44 +20,107 @@ namespace {
 // see all that the claim took, or the claim finds the member changed and takes nothing. Renewals take
 // neither lock: a put may block on a locked row, and its member must stay alive meanwhile.
 
-// $1 to $11: one array for each field of a job; $11 says whether to hold it. $12, $13: for which member and
-// epoch.
-constexpr const char *put_values = R"(
+// $1 to $10: one array for each field of a job.
+constexpr const char *put_fields =
+    "unnest($1::text[], $2::text[], $3::bytea[], $4::timestamptz[], $5::int8[], $6::int8[], $7::text[], $8::text[], "
+    "$9::int4[], $10::int8[]";
+constexpr const char *put_due =
+    "least(coalesce(due, clock_timestamp() + delay * interval '1 microsecond'), '2200-12-31 23:59:59.999999+00')";
+
+constexpr const char *or_replace = R"(update
+    set payload = excluded.payload, due = excluded.due, ready = excluded.ready, period = excluded.period,
+        cron = excluded.cron, zone = excluded.zone, missed = excluded.missed, grace = excluded.grace,
+        attempts = 0, failed = false, error = null, holder = excluded.holder, started = excluded.started,
+        token = case when excluded.holder is null then job.token else nextval('$S.token') end)";
+
+std::string insert(const char *conflict) {
+    return std::string(R"(
+    insert into $S.job (kind, key, payload, due, ready, period, cron, zone, missed, grace)
+    select kind, key, payload, at.due, at.due, period, cron, zone, missed, grace
+    from )") +
+           put_fields + R"() as given (kind, key, payload, due, delay, period, cron, zone, missed, grace),
+        lateral (select )" +
+           put_due + R"( as due) as at
+    on conflict (kind, key) do )" +
+           conflict;
+}
+
+// $11 to $13: for each kind the first time at which one of these jobs is due, or the delay. So the statement need
+// not collect the rows that it inserts, which takes a tenth of its time.
+std::string put_replacing_all() {
+    return "with done as (" + insert(or_replace) + R"(),
+told as materialized (
+    select $S.tell(kind, coalesce(due, clock_timestamp() + delay * interval '1 microsecond'))
+    from unnest($11::text[], $12::timestamptz[], $13::int8[]) as first (kind, due, delay))
+select from told)";
+}
+
+// Returns the names of the new jobs.
+std::string put_keeping_all() {
+    return "with done as (" + insert("nothing returning kind, key, ready") + R"(),
+told as materialized (select $S.tell(kind, min(ready)) from done group by kind)
+select kind, key from done union all select null, null from told)";
+}
+
+// A put that holds jobs. $11 says which of them; $12, $13: for which member and epoch. Returns the jobs that
+// are held, and with `keep` all new ones.
+//
+// A join of two of these parts has no index, and would take time quadratic in the number of jobs. So the
+// caller combines the returned rows.
+std::string put_holding(bool keep) {
+    return std::string(R"(
 with me as materialized (
     select id from $S.member
     where id = $12::int8 and epoch = $13::int8 and not dead and lease_end > clock_timestamp() for key share),
 given as materialized (
-    select kind, key, payload, period, cron, zone, missed, grace, hold <> 0 as hold,
-        least(coalesce(due, clock_timestamp() + delay * interval '1 microsecond'), '2200-12-31 23:59:59.999999+00') as due
-    from unnest($1::text[], $2::text[], $3::bytea[], $4::timestamptz[], $5::int8[], $6::int8[], $7::text[], $8::text[],
-        $9::int4[], $10::int8[], $11::int4[])
+    select kind, key, payload, period, cron, zone, missed, grace, hold <> 0 as hold, )") +
+           put_due + " as due from " + put_fields + R"(, $11::int4[])
         as given (kind, key, payload, due, delay, period, cron, zone, missed, grace, hold)),
 done as (
     insert into $S.job (kind, key, payload, due, ready, period, cron, zone, missed, grace, holder, token, started)
     select kind, key, payload, due, due, period, cron, zone, missed, grace, me.id,
         case when me.id is null then 0 else nextval('$S.token') end, me.id is not null and due <= clock_timestamp()
     from given left join me on hold
-    on conflict (kind, key) do )";
-
-// A join of two of these parts has no index, and would take time quadratic in the number of jobs. So the
-// caller combines the returned rows.
-constexpr const char *put_result = R"(
-    returning kind, key, ready, xmax <> 0 as existed, token, started, holder is not null as held),
+    on conflict (kind, key) do )" +
+           (keep ? "nothing" : or_replace) + R"(
+    returning kind, key, ready, token, started, holder is not null as held, ctid),
+noted as (
+    insert into $S.claim (member, kind, first, last)
+    select $12::int8, kind, min(ready), max(ready) from done where held group by kind),
 told as materialized (select $S.tell(kind, min(ready)) from done where not held group by kind)
-select kind, key, existed, held, token, ready, started from done where )";
-constexpr const char *put_end = " union all select null, null, null, null, null, null, null from told";
+select kind, key, held, token, ready, started, ctid from done where )" +
+           (keep ? "true" : "held") + " union all select null, null, null, null, null, null, null from told";
+}
+
+// The places of the jobs that a member holds, by S1 of schema.cpp.
+std::string held_by(const char *member, const char *lock = "") {
+    return std::string(R"(array (
+    select held.ctid from $S.claim, $S.job as held
+    where claim.member )") +
+           member + R"( and held.kind = claim.kind and held.ready between claim.first and claim.last
+        and held.holder = claim.member and not held.failed )" +
+           lock + ")";
+}
+
+// Whether a range of claims covers no job any more. Only the statement that inserts a range adds jobs to it.
+constexpr const char *is_empty_range = R"(not exists (
+    select from $S.job as held where held.kind = claim.kind and held.ready between claim.first and claim.last
+        and held.holder = claim.member and not held.failed))";
 
 // The jobs of a filter: $1 kind, $2 one key, $3 keys after this one, $4 states, $5 limit. `only` is a
-// condition that lets PostgreSQL use the index of held or of failed jobs, which are small.
-std::string selected(const char *only) {
+// condition that lets PostgreSQL find the held or the failed jobs, which are few.
+std::string selected(const std::string &only) {
     return std::string(R"(
 from $S.job left join $S.member on member.id = job.holder
-where ($1::text is null or kind = $1) and ($2::text is null or key = $2) and ($3::text is null or key > $3)
+where ($1::text is null or job.kind = $1) and ($2::text is null or key = $2) and ($3::text is null or key > $3)
     and (case when failed then 8 when holder is null then 1 when started then 4 else 2 end & $4::int8) <> 0)") +
            only;
 }
 
-std::string list(const char *only) {
+// A member that has just left holds nothing, so its jobs are not shown as held.
+std::string only_held() { return " and job.ctid = any (" + held_by("in (select id from $S.member)") + ")"; }
+
+std::string list(const std::string &only) {
     return R"(
 with chosen as materialized (
     select kind, key, payload, due, ready, period, cron, zone, missed, grace, attempts, token, holder is not null,
@@ -65,7 +128,7 @@ with chosen as materialized (
            selected(only) + ") select * from chosen order by kind, key limit $5::int8";
 }
 
-std::string count(const char *only) {
+std::string count(const std::string &only) {
     return "select count(*) from (select" + selected(only) + " limit $5::int8) as chosen";
 }
 
@@ -75,8 +138,8 @@ std::string count(const char *only) {
 // locks reads `me` first, so the limit is set before the first lock; `true` ends it with the transaction.
 //
 // A row that was updated while a statement waited has a new ctid, which the statement's snapshot cannot
-// see. So a job that a statement did not return may be locked, or may have been locked until just now: the
-// caller asks again.
+// see. So a job that a statement did not return may be locked, or may have moved, or may be held no more: the
+// caller asks for its place (find_rows).
 
 std::string with_me(const char *column, std::int64_t limit_ms) {
     return std::string("with me as materialized (select ") + column + ", set_config('lock_timeout', '" +
@@ -84,52 +147,59 @@ std::string with_me(const char *column, std::int64_t limit_ms) {
            "', true) from $S.member where id = $1::int8 and epoch = $2::int8 and not dead),";
 }
 
-// $1, $2 member, $3 tokens. Returns (n, true) for every job that is now started; (n, false, ready) for every
-// job that the member held when the statement began; and row 0: whether the member may ask.
+constexpr const char *is_given = "job.ctid = given.place and job.token = given.token and holder = $1::int8";
+
+// $1, $2 member, $3 places, $4 tokens. Returns (n, true, place) for every job that is now started; (n, false,
+// place, ready) for every job that the member held when the statement began; and row 0: whether the member may
+// ask.
 std::string start(const char *locked, std::int64_t limit_ms) {
     return with_me("lease_end", limit_ms) + R"(
-given as materialized (select * from unnest($3::int8[]) with ordinality as given (token, n)),
+given as materialized (select * from unnest($3::tid[], $4::int8[]) with ordinality as given (place, token, n)),
 free as materialized (
-    select job.ctid as place, given.n from given join $S.job on job.token = given.token and holder = $1::int8
+    select job.ctid as place, given.n from given join $S.job on )" +
+           is_given + R"(
     where (started or ready <= clock_timestamp()) and exists (select from me where lease_end > clock_timestamp())
     for update of job )" +
            locked + R"(),
-done as (update $S.job set started = true from free where job.ctid = free.place returning free.n)
-select n, true, null, clock_timestamp() from done
-union all select given.n, false, job.ready, clock_timestamp()
-from given join $S.job on job.token = given.token and holder = $1::int8
-union all select 0, exists (select from me), null, clock_timestamp())";
+done as (update $S.job set started = true from free where job.ctid = free.place returning free.n, job.ctid)
+select n, true, ctid, null, clock_timestamp() from done
+union all select given.n, false, job.ctid, job.ready, clock_timestamp() from given join $S.job on )" +
+           is_given + R"(
+union all select 0, exists (select from me), null, null, clock_timestamp())";
 }
 
-// $1, $2 member, $3 tokens of jobs that end, $4.. one array for each field of the other outcomes. `what` is a
-// tw_store_outcome_kind. Returns the tokens of the jobs that it has settled and, in row 0, whether the member
-// may settle. This is the only change that does not wait for the disk: if a server crash undoes it, the job
-// fires again, as if the process had ended just before its answer.
+// $1, $2 member, $3, $4 places and tokens of jobs that end, $5.. one array for each field of the other outcomes.
+// `what` is a tw_store_outcome_kind. Returns the tokens of the jobs that it has settled and, in row 0, whether the
+// member may settle. This is the only change that does not wait for the disk: if a server crash undoes it, the
+// job fires again, as if the process had ended just before its answer.
 std::string settle(const char *locked, std::int64_t limit_ms) {
     return with_me("id", limit_ms) + R"(
-given as materialized (
-    select * from unnest($4::int8[], $5::int4[], $6::timestamptz[], $7::timestamptz[], $8::int8[], $9::int4[],
-        $10::text[]) as given (token, what, due, ready, delay, attempts, error)
-    where exists (select from me)),
 ended as (
     delete from $S.job
     where ctid = any (array (
-        select ctid from $S.job where token = any ($3::int8[]) and holder = $1::int8 and exists (select from me)
-        for update )" +
+        select job.ctid from unnest($3::tid[], $4::int8[]) as given (place, token) join $S.job on )" +
+           is_given + R"(
+        where exists (select from me)
+        for update of job )" +
            locked + R"())
     returning token),
 free as materialized (
-    select job.ctid as place, given.* from given join $S.job on job.token = given.token and holder = $1::int8
+    select job.ctid as place, given.token, what, due_then, ready_then, delay, attempts_then, error_then
+    from unnest($5::tid[], $6::int8[], $7::int4[], $8::timestamptz[], $9::timestamptz[], $10::int8[], $11::int4[],
+        $12::text[]) as given (place, token, what, due_then, ready_then, delay, attempts_then, error_then)
+        join $S.job on )" +
+           is_given + R"(
+    where exists (select from me)
     for update of job )" +
            locked + R"(),
 moved as (
     update $S.job set holder = null, started = false, failed = what = 2,
-        due = case when what = 3 then job.due else free.due end,
+        due = case when what = 3 then job.due else due_then end,
         ready = case when what = 3 then job.ready
-            else least(coalesce(free.ready, clock_timestamp() + delay * interval '1 microsecond'),
+            else least(coalesce(ready_then, clock_timestamp() + delay * interval '1 microsecond'),
                 '2200-12-31 23:59:59.999999+00') end,
-        attempts = case when what = 3 then job.attempts else free.attempts end,
-        error = case when what = 3 then job.error else free.error end
+        attempts = case when what = 3 then job.attempts else attempts_then end,
+        error = case when what = 3 then job.error else error_then end
     from free where job.ctid = free.place
     returning free.token, what, job.kind, job.ready),
 told as materialized (select $S.tell(kind, min(ready)) from moved where what = 3 group by kind)
@@ -144,14 +214,10 @@ std::vector<std::string> statements_for(const std::string &schema, std::int64_t 
     std::vector<std::string> all(statements_count);
     all[read_clock] = "select clock_timestamp()";
 
-    all[put_replacing] = std::string(put_values) + R"(update
-    set payload = excluded.payload, due = excluded.due, ready = excluded.ready, period = excluded.period,
-        cron = excluded.cron, zone = excluded.zone, missed = excluded.missed, grace = excluded.grace,
-        attempts = 0, failed = false, error = null, holder = excluded.holder, started = excluded.started,
-        token = case when excluded.holder is null then job.token else nextval('$S.token') end)" +
-                         put_result + "existed or held" + put_end;
-
-    all[put_keeping] = std::string(put_values) + "nothing" + put_result + "true" + put_end;
+    all[put_replacing] = put_replacing_all();
+    all[put_keeping] = put_keeping_all();
+    all[put_holding_replacing] = put_holding(false);
+    all[put_holding_keeping] = put_holding(true);
 
     all[remove_job] = "delete from $S.job where kind = $1 and key = $2 returning started";
 
@@ -168,17 +234,18 @@ select (select count(*) from done), (select count(*) from told))";
 select kind, key, payload, due, ready, period, cron, zone, missed, grace, attempts, token, holder is not null, started,
     failed, member.name, error)" +
                      selected("") + " order by kind, key limit $5::int8";
-    all[list_held_jobs] = list(" and holder is not null");
+    all[list_held_jobs] = list(only_held());
     all[list_failed_jobs] = list(" and failed");
     all[count_jobs] = count("");
-    all[count_held_jobs] = count(" and holder is not null");
+    all[count_held_jobs] = count(only_held());
     all[count_failed_jobs] = count(" and failed");
 
     all[join_as_member] = R"(
 insert into $S.member (name, lease_end) values ($1, clock_timestamp() + $2::int8 * interval '1 microsecond')
 returning id, epoch)";
 
-    all[renew_lease] = R"(
+    all[renew_lease] = std::string(R"(
+with forgotten as (delete from $S.claim where member = $1::int8 and )") + is_empty_range + R"()
 update $S.member set lease_end = clock_timestamp() + $3::int8 * interval '1 microsecond'
 where id = $1::int8 and epoch = $2::int8 and not dead returning clock_timestamp())";
 
@@ -188,39 +255,50 @@ update $S.member set epoch = epoch + 1 from me where member.id = me.id returning
 
     // $1 member, $2 tokens of started jobs. A row that another transaction has locked stays unmarked.
     all[list_held] = R"(
-with marked as (
+with held as materialized (select ctid as place from $S.job where ctid = any ()" +
+                     held_by("= $1::int8") + R"()),
+marked as (
     update $S.job set started = true
     where ctid = any (array (
-        select ctid from $S.job where token = any ($2::int8[]) and holder = $1::int8 and not started
-        for update skip locked))
+        select job.ctid from held join $S.job on job.ctid = held.place
+        where token = any ($2::int8[]) and holder = $1::int8 and not started
+        for update of job skip locked))
     returning token)
-select kind, key, ready, token, started or token in (select token from marked) from $S.job where holder = $1::int8)";
+select kind, key, ready, token, started or token in (select token from marked)
+from held join $S.job on job.ctid = held.place where holder = $1::int8)";
 
-    // $1, $2 member, $3 kinds, $4 horizon, $5 limit. A locked row does not move, so its ctid is enough to
-    // find it; and one scan for all ctids takes half as long as a join.
+    // $1, $2 member, $3 kinds, $4 horizon, $5 limit, $6 the ready time to begin at. A locked row does not move, so
+    // its ctid is enough to find it; and one scan for all ctids takes half as long as a join.
     all[claim_jobs] = R"(
 with me as materialized (
     select from $S.member
-    where id = $1::int8 and epoch = $2::int8 and not dead and lease_end > clock_timestamp() for key share)
-update $S.job set holder = $1::int8, token = nextval('$S.token'), started = ready <= now()
-where ctid = any (array (
-    select place from me, unnest($3::text[]) as handled (kind), lateral (
+    where id = $1::int8 and epoch = $2::int8 and not dead and lease_end > clock_timestamp() for key share),
+near as materialized (
+    select place, handled.kind, ready from me, unnest($3::text[]) as handled (kind), lateral (
         select ctid as place, ready from $S.job
-        where job.kind = handled.kind and holder is null and not failed
-            and ready <= now() + $4::int8 * interval '1 microsecond'
+        where job.kind = handled.kind and not failed and holder is null
+            and ready >= $6::timestamptz and ready <= now() + $4::int8 * interval '1 microsecond'
         order by ready limit $5::int8 for update skip locked) as near
-    order by ready limit $5::int8))
+    order by ready limit $5::int8),
+noted as (
+    insert into $S.claim (member, kind, first, last)
+    select $1::int8, kind, min(ready), max(ready) from near group by kind)
+update $S.job set holder = $1::int8, token = nextval('$S.token'), started = ready <= now()
+where ctid = any (array (select place from near))
 returning kind, key, payload, due, ready, period, cron, zone, missed, grace, attempts, token, started,
-    clock_timestamp())";
+    clock_timestamp(), ctid)";
 
-    // $1, $2 member, $3 kinds
-    all[next_ready] = R"(
+    // $1, $2 member, $3 kinds, $4 the ready time to begin at.
+    all[look_on] = R"(
 select exists (select from $S.member
         where id = $1::int8 and epoch = $2::int8 and not dead and lease_end > clock_timestamp()),
     clock_timestamp(), min(first.ready),
-    exists (select from $S.member where dead or lease_end < clock_timestamp())
+    (select min(case when dead then '-infinity' else lease_end end) from $S.member
+        where member.id <> $1::int8 and (dead or lease_end < clock_timestamp()
+            or exists (select from $S.claim where claim.member = member.id)))
 from unnest($3::text[]) as handled (kind), lateral (
-    select ready from $S.job where job.kind = handled.kind and holder is null and not failed
+    select ready from $S.job where job.kind = handled.kind and not failed and holder is null
+        and ready >= $4::timestamptz
     order by ready limit 1) as first)";
 
     all[start_jobs] = start("", lock_limit_ms);
@@ -228,8 +306,10 @@ from unnest($3::text[]) as handled (kind), lateral (
     all[settle_jobs] = settle("", lock_limit_ms);
     all[settle_unlocked_jobs] = settle("skip locked", lock_limit_ms);
 
-    // $1 member, $2 tokens
-    all[still_held] = "select token from $S.job where token = any ($2::int8[]) and holder = $1::int8";
+    // $1 member, $2 kinds, $3 keys, $4 tokens. Returns (n, place) for every job that the member holds.
+    all[find_rows] = R"(
+select n, job.ctid from unnest($2::text[], $3::text[], $4::int8[]) with ordinality as given (kind, key, token, n)
+    join $S.job on job.kind = given.kind and job.key = given.key and job.token = given.token and holder = $1::int8)";
 
     // Skips members that are just claiming; the next call declares them dead. Returns whether any member is
     // dead.
@@ -241,17 +321,20 @@ select exists (select from done) or exists (select from $S.member where dead))";
 
     // $1 limit
     all[release_of_dead] = R"(
-with left_behind as materialized (
-    select kind, key from $S.job where holder in (select id from $S.member where dead)
-    limit $1::int8 for update skip locked),
-done as (
+with done as (
     update $S.job set holder = null, attempts = attempts + started::int, started = false
-    from left_behind where job.kind = left_behind.kind and job.key = left_behind.key
-    returning job.kind, ready),
+    where ctid = any ()" + held_by("in (select id from $S.member where dead)", "limit $1::int8 for update of held skip locked") +
+                           R"()
+    returning kind, ready),
 told as materialized (select $S.tell(kind, min(ready)) from done group by kind)
 select (select count(*) from done), (select count(*) from told))";
 
-    // $1 member. The next three statements form one transaction. The second begins after every claim of this
+    all[forget_ranges_of_dead] =
+        std::string("delete from $S.claim where member in (select id from $S.member where dead) and ") + is_empty_range;
+    all[delete_dead] =
+        "delete from $S.member where dead and not exists (select from $S.claim where claim.member = member.id)";
+
+    // $1 member. The next four statements form one transaction. The second begins after every claim of this
     // member has ended, so it sees the jobs that they took.
     all[declare_dead] = R"(
 with me as materialized (select id from $S.member where id = $1::int8 and not dead for update)
@@ -259,12 +342,13 @@ update $S.member set dead = true from me where member.id = me.id returning true)
     all[release_of_one] = R"(
 with done as (
     update $S.job set holder = null, started = false
-    where ctid = any (array (select ctid from $S.job where holder = $1::int8 for update skip locked))
+    where ctid = any ()" + held_by("= $1::int8", "for update of held skip locked") + R"()
     returning kind, ready),
 told as materialized (select $S.tell(kind, min(ready)) from done group by kind)
 select count(*) from told)";
-    all[delete_member] = "delete from $S.member where id = $1::int8 and not exists (select from $S.job where "
-                         "holder = $1::int8)";
+    all[forget_ranges_of_one] = std::string("delete from $S.claim where member = $1::int8 and ") + is_empty_range;
+    all[delete_member] =
+        "delete from $S.member where id = $1::int8 and not exists (select from $S.claim where member = $1::int8)";
 
     for (std::string &each : all)
         each = in_schema(each.c_str(), schema);

@@ -3,11 +3,14 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
+#include <map>
 #include <memory>
 #include <numeric>
 #include <string>
+#include <string_view>
 #include <unordered_map>
-#include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "schema.hpp"
@@ -89,18 +92,17 @@ int read_now(void *connection, int64_t *now_ns) {
 
 // --- jobs -------------------------------------------------------------------------------
 
-// One column for each field of a job, in the order of put_values.
+// One column for each field of a job, in the order of put_fields.
 struct put_columns {
-    column kind, key, payload, due, delay, period, cron, zone, missed, grace, hold;
+    column kind, key, payload, due, delay, period, cron, zone, missed, grace;
 
     explicit put_columns(std::size_t count)
         : kind(type::text, count), key(type::text, count), payload(type::bytes, count),
           due(type::time, count), delay(type::int8, count), period(type::int8, count),
           cron(type::text, count), zone(type::text, count), missed(type::int4, count),
-          grace(type::int8, count), hold(type::int4, count) {}
+          grace(type::int8, count) {}
 
-    void add(const tw_store_put &put) {
-        const tw_durable_job &job = *put.job;
+    void add(const tw_durable_job &job) {
         kind.add_text(job.kind);
         key.add_text(job.key);
         payload.add_bytes({static_cast<const char *>(job.payload), job.size});
@@ -117,25 +119,29 @@ struct put_columns {
             period.add_null();
         cron.add_text(job.cron);
         zone.add_text(job.zone);
-        missed.add_int4(job.missed);
-        grace.add_int8(microseconds(job.grace_ns));
-        hold.add_int4(put.hold != 0 ? 1 : 0);
+        const bool is_periodic = job.period_ns != 0 || job.cron != nullptr;
+        if (is_periodic) {
+            missed.add_int4(job.missed);
+            grace.add_int8(microseconds(job.grace_ns));
+        } else {
+            missed.add_null();
+            grace.add_null();
+        }
     }
 
     void hand_to(parameters &all) const {
-        for (const column *each :
-             {&kind, &key, &payload, &due, &delay, &period, &cron, &zone, &missed, &grace, &hold})
+        for (const column *each : {&kind, &key, &payload, &due, &delay, &period, &cron, &zone, &missed, &grace})
             all.add(*each);
     }
 };
 
 // A statement can change a row only once. So of several jobs with one name the store sends only one: with
-// `keep` the first, otherwise the last. Returns for each job whether to send it; complete_results fills in
-// `existed` for the others.
-std::vector<bool> choose_distinct(tw_store_put *puts, std::size_t count, bool keep) {
+// `keep` the first, otherwise the last. Returns the numbers of the jobs to send. With `keep` the others find a
+// job of their name.
+std::vector<std::size_t> choose_distinct(tw_store_put *puts, std::size_t count, bool keep) {
     std::unordered_map<std::string, std::size_t> chosen;
     std::vector<bool> is_sent(count, true);
-    for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t i = 0; count > 1 && i < count; ++i) {
         const auto [found, is_new] = chosen.emplace(name_of(*puts[i].job), i);
         if (is_new)
             continue;
@@ -143,72 +149,88 @@ std::vector<bool> choose_distinct(tw_store_put *puts, std::size_t count, bool ke
         if (!keep)
             found->second = i;
     }
-    return is_sent;
-}
-
-// Fills in `existed` for the jobs that were not sent, and for those sent in their place: only the first put
-// of a name can be new.
-void complete_results(tw_store_put *puts, const std::vector<bool> &is_sent) {
-    std::unordered_map<std::string, bool> existed;
-    for (std::size_t i = 0; i < is_sent.size(); ++i)
+    std::vector<std::size_t> sent;
+    for (std::size_t i = 0; i < count; ++i)
         if (is_sent[i])
-            existed[name_of(*puts[i].job)] = puts[i].existed != 0;
-    for (std::size_t i = 0; i < is_sent.size(); ++i) {
-        bool &now = existed[name_of(*puts[i].job)];
-        puts[i].existed = now ? 1 : 0;
-        now = true;
-    }
+            sent.push_back(i);
+    return sent;
 }
 
-// A replacing statement returns the jobs that existed or are held; a keeping one returns the jobs that did
-// not exist.
-void read_results(const rows &named, tw_store_put *puts, const std::vector<std::size_t> &sent, bool keep) {
-    for (const std::size_t i : sent)
-        puts[i].existed = keep ? 1 : 0;
-    std::unordered_map<std::string, std::size_t> places;
+// Calls each(put, row) for the rows that name a job.
+template <class Each>
+void match_rows(const rows &named, tw_store_put *puts, const std::vector<std::size_t> &sent, const Each &each) {
+    std::unordered_map<std::string, std::size_t> numbers;
     for (int row = 0; row < named.count(); ++row) {
         if (named.is_null(row, 0))
             continue;
-        if (places.empty())
+        if (numbers.empty())
             for (const std::size_t i : sent)
-                places.emplace(name_of(*puts[i].job), i);
+                numbers.emplace(name_of(*puts[i].job), i);
         const auto found =
-            places.find(std::string(named.bytes(row, 0)) + '\0' + std::string(named.bytes(row, 1)));
-        if (found == places.end())
-            continue;
-        tw_store_put &put = puts[found->second];
-        put.existed = !keep && named.truth(row, 2) ? 1 : 0;
-        if (!named.truth(row, 3))
-            continue;
-        put.token = named.int8(row, 4);
-        put.ready_ns = named.time(row, 5);
-        put.started = named.truth(row, 6) ? 1 : 0;
+            numbers.find(std::string(named.bytes(row, 0)) + '\0' + std::string(named.bytes(row, 1)));
+        if (found != numbers.end())
+            each(puts[found->second], row);
     }
+}
+
+// For each kind the first job that is due at a time, and the first that is due after a delay.
+void add_first_of_kinds(parameters &all, const tw_store_put *puts, const std::vector<std::size_t> &sent) {
+    std::map<std::pair<std::string_view, bool>, std::int64_t> first;
+    for (const std::size_t i : sent) {
+        const tw_durable_job &job = *puts[i].job;
+        const auto [found, is_new] = first.try_emplace({job.kind, job.absolute != 0}, job.due_ns);
+        if (!is_new)
+            found->second = std::min(found->second, job.due_ns);
+    }
+    column kind(type::text, first.size()), due(type::time, first.size()), delay(type::int8, first.size());
+    for (const auto &[of, time] : first) {
+        kind.add_bytes(of.first);
+        if (of.second) {
+            due.add_time(time);
+            delay.add_null();
+        } else {
+            due.add_null();
+            delay.add_int8(microseconds(time));
+        }
+    }
+    all.add(kind).add(due).add(delay);
 }
 
 int put(void *connection, tw_store_put *puts, size_t count, int keep, const tw_store_member *member) {
     if (count == 0)
         return 0;
-    const std::vector<bool> is_sent = choose_distinct(puts, count, keep != 0);
-    std::vector<std::size_t> sent;
-    for (std::size_t i = 0; i < count; ++i) {
-        puts[i].token = 0;
-        if (is_sent[i])
-            sent.push_back(i);
-    }
+    const std::vector<std::size_t> sent = choose_distinct(puts, count, keep != 0);
+    const auto holds = [puts](std::size_t i) { return puts[i].hold != 0; };
+    const bool holds_any = member != nullptr && std::any_of(sent.begin(), sent.end(), holds);
     put_columns columns(sent.size());
-    for (const std::size_t i : sent)
-        columns.add(puts[i]);
+    column hold(type::int4, sent.size());
+    for (const std::size_t i : sent) {
+        columns.add(*puts[i].job);
+        hold.add_int4(holds(i) ? 1 : 0);
+    }
     parameters with;
     columns.hand_to(with);
-    with.add_int8(member != nullptr ? member->id : 0).add_int8(member != nullptr ? member->epoch : 0);
+    if (holds_any)
+        with.add(hold).add_int8(member->id).add_int8(member->epoch);
+    else if (keep == 0)
+        add_first_of_kinds(with, puts, sent);
     rows done;
-    if (const int error = of(connection).server.call(keep != 0 ? put_keeping : put_replacing, with, done);
-        error != 0)
+    const std::size_t statement = holds_any ? put_holding_replacing : put_replacing;
+    if (const int error = of(connection).server.call(statement + (keep != 0 ? 1 : 0), with, done); error != 0)
         return error;
-    read_results(done, puts, sent, keep != 0);
-    if (sent.size() < count)
-        complete_results(puts, is_sent);
+    for (std::size_t i = 0; i < count; ++i) {
+        puts[i].token = 0;
+        puts[i].existed = keep;
+    }
+    match_rows(done, puts, sent, [&done, holds_any](tw_store_put &job, int row) {
+        job.existed = 0;
+        if (!holds_any || !done.truth(row, 2))
+            return;
+        job.token = done.int8(row, 3);
+        job.ready_ns = done.time(row, 4);
+        job.started = done.truth(row, 5) ? 1 : 0;
+        job.row = done.place(row, 6);
+    });
     return 0;
 }
 
@@ -252,8 +274,8 @@ void read_job(const rows &from, int row, tw_durable_entry &entry) {
     job.period_ns = from.is_null(row, 5) ? 0 : from.int8(row, 5) * 1000;
     job.cron = from.text(row, 6);
     job.zone = from.text(row, 7);
-    job.missed = static_cast<tw_durable_missed>(from.int4(row, 8));
-    job.grace_ns = from.int8(row, 9) * 1000;
+    job.missed = from.is_null(row, 8) ? TW_DURABLE_COALESCE : static_cast<tw_durable_missed>(from.int4(row, 8));
+    job.grace_ns = from.is_null(row, 9) ? 0 : from.int8(row, 9) * 1000;
     entry.attempts = static_cast<std::uint32_t>(from.int4(row, 10));
     entry.token = from.int8(row, 11);
 }
@@ -379,10 +401,11 @@ int64_t bury(void *connection, size_t limit) {
     with.add_int8(static_cast<std::int64_t>(limit));
     if (const int error = here.server.call(release_of_dead, with, done); error != 0)
         return error;
-    const int error = here.server.run(in_schema(
-        "delete from $S.member where dead and not exists (select from $S.job where holder = member.id)",
-        here.schema));
-    return error != 0 ? error : done.int8(0, 0);
+    rows ignored;
+    for (const std::size_t statement : {forget_ranges_of_dead, delete_dead})
+        if (const int error = here.server.call(statement, none, ignored); error != 0)
+            return error;
+    return done.int8(0, 0);
 }
 
 int leave_within(session &server, parameters &member) {
@@ -391,9 +414,10 @@ int leave_within(session &server, parameters &member) {
         return error;
     if (done.count() == 0)
         return -ESTALE;
-    if (const int error = server.call(release_of_one, member, done); error != 0)
-        return error;
-    return server.call(delete_member, member, done);
+    for (const std::size_t statement : {release_of_one, forget_ranges_of_one, delete_member})
+        if (const int error = server.call(statement, member, done); error != 0)
+            return error;
+    return 0;
 }
 
 // The member ends as if its lease had ended, but its started jobs count no attempt: their handlers have
@@ -431,45 +455,54 @@ std::vector<int> in_order(const rows &claimed) {
     return order;
 }
 
-int show(const rows &claimed, tw_store_visitor *each, void *arg) {
+int show(const rows &claimed, tw_store_taker *each, void *arg) {
     for (const int row : in_order(claimed)) {
         tw_durable_entry entry = {};
         read_job(claimed, row, entry);
         entry.state = state_of(true, claimed.truth(row, 12), false);
-        if (const int end = each(&entry, arg); end != 0)
+        if (const int end = each(&entry, claimed.place(row, 14), arg); end != 0)
             return end;
     }
     return 0;
 }
 
+int look_after(postgres_connection &here, const tw_store_claim &claim, const column &kinds, bool has_claimed,
+               tw_store_look &look) {
+    parameters with;
+    with.add_int8(claim.member.id).add_int8(claim.member.epoch).add(kinds).add_time(claim.from_ns);
+    rows seen;
+    if (const int error = here.server.call(look_on, with, seen); error != 0)
+        return error;
+    if (!has_claimed && !seen.truth(0, 0))
+        return -ESTALE;
+    look.now_ns = seen.time(0, 1);
+    look.next_ns = seen.is_null(0, 2) ? TW_NO_DEADLINE : seen.time(0, 2);
+    look.lease_end_ns = seen.is_null(0, 3) ? TW_NO_DEADLINE : seen.time(0, 3);
+    return 0;
+}
+
 // The caller repeats a claim that has reached its limit at once. So such a claim does not look for the next
 // ready time, which saves a round trip under load.
-int claim(void *connection, const tw_store_claim *claim, tw_store_visitor *each, void *arg,
-          tw_store_look *look) {
+int claim(void *connection, const tw_store_claim *claim, tw_store_taker *each, void *arg, tw_store_look *look) {
     postgres_connection &here = of(connection);
     here.kinds.assign(claim->kinds, claim->kinds + claim->kinds_count);
     const column kinds = kinds_of(*claim);
-    parameters with, of_next;
+    if (claim->limit == 0)
+        return look_after(here, *claim, kinds, false, *look);
+    parameters with;
     with.add_int8(claim->member.id).add_int8(claim->member.epoch).add(kinds);
     with.add_int8(microseconds(claim->horizon_ns)).add_int8(static_cast<std::int64_t>(claim->limit));
-    rows done, next;
+    with.add_time(claim->from_ns);
+    rows done;
     if (const int error = here.server.call(claim_jobs, with, done); error != 0)
         return error;
     if (const int end = show(done, each, arg); end != 0)
         return end;
-    if (done.count() > 0 && static_cast<std::size_t>(done.count()) == claim->limit) {
-        *look = {done.time(0, 13), 0, 0};
+    if (static_cast<std::size_t>(done.count()) == claim->limit) {
+        *look = {done.time(0, 13), 0, TW_NO_DEADLINE};
         return 0;
     }
-    of_next.add_int8(claim->member.id).add_int8(claim->member.epoch).add(kinds);
-    if (const int error = here.server.call(next_ready, of_next, next); error != 0)
-        return error;
-    if (done.count() == 0 && !next.truth(0, 0))
-        return -ESTALE;
-    look->now_ns = next.time(0, 1);
-    look->next_ns = next.is_null(0, 2) ? TW_NO_DEADLINE : next.time(0, 2);
-    look->has_dead = next.truth(0, 3) ? 1 : 0;
-    return 0;
+    return look_after(here, *claim, kinds, done.count() > 0, *look);
 }
 
 constexpr unsigned passes_after_a_lock = 32;
@@ -488,52 +521,98 @@ int call_past_locks(session &server, std::size_t waiting, unsigned &passes, para
     return server.call(waiting + 1, with, out);
 }
 
-int start(void *connection, const tw_store_member *member, tw_store_start *starts, size_t count,
-          int64_t *now_ns) {
-    column token(type::int8, count);
-    for (std::size_t i = 0; i < count; ++i)
-        token.add_int8(starts[i].token);
-    parameters with;
-    with.add_int8(member->id).add_int8(member->epoch).add(token);
-    rows done;
-    postgres_connection &here = of(connection);
-    if (const int error = call_past_locks(here.server, start_jobs, here.starts_pass_locks, with, done);
-        error != 0)
-        return error;
-    for (std::size_t i = 0; i < count; ++i) {
-        starts[i].started = 0;
-        starts[i].ready_ns = TW_NO_DEADLINE;
+// Asks for the rows of held jobs that a statement did not find by their places: the rows have moved, or other
+// transactions have locked them, or the member no longer holds these jobs. Calls each(job, row) for those that
+// the member holds.
+template <class Job, class Each>
+int find_again(session &server, const tw_store_member &member, const std::vector<Job *> &missing, const Each &each) {
+    column kind(type::text, missing.size()), key(type::text, missing.size()), token(type::int8, missing.size());
+    for (const Job *const job : missing) {
+        kind.add_text(job->kind);
+        key.add_text(job->key);
+        token.add_int8(job->token);
     }
+    parameters with;
+    with.add_int8(member.id).add(kind).add(key).add(token);
+    rows held;
+    if (const int error = server.call(find_rows, with, held); error != 0)
+        return error;
+    for (int row = 0; row < held.count(); ++row)
+        each(*missing[static_cast<std::size_t>(held.int8(row, 0) - 1)], held.place(row, 1));
+    return 0;
+}
+
+int start_by_place(postgres_connection &here, const tw_store_member &member, const std::vector<tw_store_start *> &jobs,
+                   int64_t &now_ns) {
+    column place(type::place, jobs.size()), token(type::int8, jobs.size());
+    for (const tw_store_start *const job : jobs) {
+        place.add_place(job->row);
+        token.add_int8(job->token);
+    }
+    parameters with;
+    with.add_int8(member.id).add_int8(member.epoch).add(place).add(token);
+    rows done;
+    if (const int error = call_past_locks(here.server, start_jobs, here.starts_pass_locks, with, done); error != 0)
+        return error;
     for (int row = 0; row < done.count(); ++row) {
         const std::int64_t number = done.int8(row, 0);
-        *now_ns = done.time(row, 3);
+        now_ns = done.time(row, 4);
         if (number == 0 && !done.truth(row, 1))
             return -ESTALE;
         if (number == 0)
             continue;
-        tw_store_start &job = starts[number - 1];
-        if (done.truth(row, 1))
+        tw_store_start &job = *jobs[static_cast<std::size_t>(number - 1)];
+        if (done.truth(row, 1)) {
             job.started = 1;
-        else
-            job.ready_ns = done.time(row, 2);
+            job.row = done.place(row, 2);
+        } else {
+            job.ready_ns = done.time(row, 3);
+        }
     }
+    return 0;
+}
+
+int start(void *connection, const tw_store_member *member, tw_store_start *starts, size_t count,
+          int64_t *now_ns) {
+    postgres_connection &here = of(connection);
+    std::vector<tw_store_start *> jobs, missing, moved;
+    for (tw_store_start *job = starts; job < starts + count; ++job) {
+        job->started = 0;
+        job->ready_ns = TW_NO_DEADLINE;
+        jobs.push_back(job);
+    }
+    if (const int error = start_by_place(here, *member, jobs, *now_ns); error != 0)
+        return error;
+    std::copy_if(jobs.begin(), jobs.end(), std::back_inserter(missing),
+                 [](const tw_store_start *job) { return job->started == 0 && job->ready_ns == TW_NO_DEADLINE; });
+    if (!missing.empty()) {
+        const int error = find_again(here.server, *member, missing, [&moved](tw_store_start &job, std::int64_t row) {
+            job.row = row;
+            moved.push_back(&job);
+        });
+        if (error != 0)
+            return error;
+    }
+    if (!moved.empty())
+        if (const int error = start_by_place(here, *member, moved, *now_ns); error != 0)
+            return error;
     if (std::any_of(starts, starts + count,
                     [now_ns](const auto &job) { return job.started == 0 && job.ready_ns <= *now_ns; }))
         here.starts_pass_locks = passes_after_a_lock;
     return 0;
 }
 
-bool is_locked(const tw_store_outcome &job) { return job.matched == -EBUSY; }
-
 // The outcomes of jobs that do not end: one column for each field of an outcome.
 struct outcome_columns {
-    column token, what, due, ready, delay, attempts, error;
+    column place, token, what, due, ready, delay, attempts, error;
 
     explicit outcome_columns(std::size_t count)
-        : token(type::int8, count), what(type::int4, count), due(type::time, count), ready(type::time, count),
-          delay(type::int8, count), attempts(type::int4, count), error(type::text, count) {}
+        : place(type::place, count), token(type::int8, count), what(type::int4, count), due(type::time, count),
+          ready(type::time, count), delay(type::int8, count), attempts(type::int4, count),
+          error(type::text, count) {}
 
     void add(const tw_store_outcome &outcome) {
+        place.add_place(outcome.row);
         token.add_int8(outcome.token);
         what.add_int4(outcome.what);
         due.add_time(outcome.due_ns);
@@ -547,66 +626,67 @@ struct outcome_columns {
     }
 
     void hand_to(parameters &all) const {
-        for (const column *each : {&token, &what, &due, &ready, &delay, &attempts, &error})
+        for (const column *each : {&place, &token, &what, &due, &ready, &delay, &attempts, &error})
             all.add(*each);
     }
 };
 
-// Sets -EBUSY for jobs that the statement has skipped although the member still holds them.
-int note_locked(session &server, const tw_store_member &member, tw_store_outcome *outcomes, size_t count) {
-    const auto is_missing = [](const tw_store_outcome &job) { return job.matched == 0; };
-    const auto missing = static_cast<std::size_t>(std::count_if(outcomes, outcomes + count, is_missing));
-    if (missing == 0)
-        return 0;
-    column tokens(type::int8, missing);
-    for (std::size_t i = 0; i < count; ++i)
-        if (is_missing(outcomes[i]))
-            tokens.add_int8(outcomes[i].token);
+int settle_by_place(postgres_connection &here, const tw_store_member &member,
+                    const std::vector<tw_store_outcome *> &jobs) {
+    std::unordered_map<std::int64_t, tw_store_outcome *> by_token;
+    const auto ending = static_cast<std::size_t>(
+        std::count_if(jobs.begin(), jobs.end(), [](const auto *job) { return job->what == TW_STORE_END; }));
+    column place(type::place, ending), token(type::int8, ending);
+    outcome_columns others(jobs.size() - ending);
+    for (tw_store_outcome *const job : jobs) {
+        by_token.emplace(job->token, job);
+        if (job->what != TW_STORE_END) {
+            others.add(*job);
+            continue;
+        }
+        place.add_place(job->row);
+        token.add_int8(job->token);
+    }
     parameters with;
-    with.add_int8(member.id).add(tokens);
-    rows held;
-    if (const int error = server.call(still_held, with, held); error != 0)
+    with.add_int8(member.id).add_int8(member.epoch).add(place).add(token);
+    others.hand_to(with);
+    rows done;
+    if (const int error = call_past_locks(here.server, settle_jobs, here.answers_pass_locks, with, done); error != 0)
         return error;
-    std::unordered_set<std::int64_t> locked;
-    for (int row = 0; row < held.count(); ++row)
-        locked.insert(held.int8(row, 0));
-    for (std::size_t i = 0; i < count; ++i)
-        if (is_missing(outcomes[i]) && locked.contains(outcomes[i].token))
-            outcomes[i].matched = -EBUSY;
+    for (int row = 0; row < done.count(); ++row)
+        if (const auto found = by_token.find(done.int8(row, 0)); found != by_token.end())
+            found->second->matched = 1;
+        else if (!done.truth(row, 1))
+            return -ESTALE;
     return 0;
 }
 
 int settle(void *connection, const tw_store_member *member, tw_store_outcome *outcomes, size_t count) {
-    std::unordered_map<std::int64_t, std::size_t> places;
-    for (std::size_t i = 0; i < count; ++i)
-        places.emplace(outcomes[i].token, i);
-    const auto ending = static_cast<std::size_t>(
-        std::count_if(outcomes, outcomes + count, [](const auto &job) { return job.what == TW_STORE_END; }));
-    column ended(type::int8, ending);
-    outcome_columns others(count - ending);
-    for (std::size_t i = 0; i < count; ++i) {
-        if (outcomes[i].what == TW_STORE_END)
-            ended.add_int8(outcomes[i].token);
-        else
-            others.add(outcomes[i]);
-        outcomes[i].matched = 0;
-    }
-    parameters with;
-    with.add_int8(member->id).add_int8(member->epoch).add(ended);
-    others.hand_to(with);
-    rows done;
     postgres_connection &here = of(connection);
-    if (const int error = call_past_locks(here.server, settle_jobs, here.answers_pass_locks, with, done);
-        error != 0)
+    std::vector<tw_store_outcome *> jobs, missing, moved;
+    for (tw_store_outcome *job = outcomes; job < outcomes + count; ++job) {
+        job->matched = 0;
+        jobs.push_back(job);
+    }
+    if (const int error = settle_by_place(here, *member, jobs); error != 0)
         return error;
-    for (int row = 0; row < done.count(); ++row)
-        if (const auto found = places.find(done.int8(row, 0)); found != places.end())
-            outcomes[found->second].matched = 1;
-        else if (!done.truth(row, 1))
-            return -ESTALE;
-    if (const int error = note_locked(here.server, *member, outcomes, count); error != 0)
+    std::copy_if(jobs.begin(), jobs.end(), std::back_inserter(missing),
+                 [](const tw_store_outcome *job) { return job->matched == 0; });
+    if (missing.empty())
+        return 0;
+    // A row that is where it was is locked.
+    const int error = find_again(here.server, *member, missing, [&](tw_store_outcome &job, std::int64_t row) {
+        job.matched = -EBUSY;
+        if (job.row != row)
+            moved.push_back(&job);
+        job.row = row;
+    });
+    if (error != 0)
         return error;
-    if (std::any_of(outcomes, outcomes + count, is_locked))
+    if (!moved.empty())
+        if (const int again = settle_by_place(here, *member, moved); again != 0)
+            return again;
+    if (std::any_of(outcomes, outcomes + count, [](const auto &job) { return job.matched == -EBUSY; }))
         here.answers_pass_locks = passes_after_a_lock;
     return 0;
 }

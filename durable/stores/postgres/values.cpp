@@ -23,6 +23,12 @@ template <int Size> void to_network(std::int64_t value, char *bytes) {
 std::int64_t to_wire_time(std::int64_t ns) { return ns / 1000 - epoch_us; }
 std::int64_t from_wire_time(std::int64_t wire) { return (wire + epoch_us) * 1000; }
 
+void wire::put2(std::int32_t value) {
+    char bytes[2];
+    to_network<2>(value, bytes);
+    bytes_.append(bytes, sizeof bytes);
+}
+
 void wire::put4(std::int32_t value) {
     char bytes[4];
     to_network<4>(value, bytes);
@@ -55,6 +61,12 @@ void column::add_int4(std::int32_t value) {
 void column::add_int8(std::int64_t value) {
     out_.put4(8);
     out_.put8(value);
+}
+
+void column::add_place(std::int64_t place) {
+    out_.put4(6);
+    out_.put4(static_cast<std::int32_t>(place >> bits_of_item));
+    out_.put2(static_cast<std::int32_t>(place & ((1 << bits_of_item) - 1)));
 }
 
 void column::add_bytes(std::string_view value) {
@@ -126,6 +138,19 @@ const char *rows::text(int row, int field) const {
 
 std::int32_t rows::int4(int row, int field) const {
     return static_cast<std::int32_t>(from_network<4>(PQgetvalue(result_, row, field)));
+}
+
+std::int64_t rows::time(int row, int field) const {
+    const std::int64_t wire = int8(row, field);
+    if (wire == INT64_MIN || wire == INT64_MAX)  // -infinity, infinity
+        return wire == INT64_MIN ? 0 : INT64_MAX;
+    return from_wire_time(wire);
+}
+
+std::int64_t rows::place(int row, int field) const {
+    const char *const bytes = PQgetvalue(result_, row, field);
+    const auto page = static_cast<std::uint32_t>(from_network<4>(bytes));
+    return std::int64_t{page} << bits_of_item | from_network<2>(bytes + 4);
 }
 
 std::int64_t rows::int8(int row, int field) const { return from_network<8>(PQgetvalue(result_, row, field)); }

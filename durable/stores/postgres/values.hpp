@@ -17,6 +17,7 @@ enum class type : Oid {
     int8 = 20,
     int4 = 23,
     text = 25,
+    place = 27,  // tid: where a row is
     time = 1184  // timestamptz
 };
 
@@ -24,9 +25,13 @@ enum class type : Oid {
 std::int64_t to_wire_time(std::int64_t ns);
 std::int64_t from_wire_time(std::int64_t wire);
 
+// The place of a row (ctid) as a number: 16 bits for the item, and above them the page. 0 is no place.
+constexpr int bits_of_item = 16;
+
 // Bytes in network order.
 class wire {
   public:
+    void put2(std::int32_t value);
     void put4(std::int32_t value);
     void put8(std::int64_t value);
     void put_bytes(std::string_view bytes) { bytes_.append(bytes); }
@@ -44,6 +49,7 @@ class column {
     void add_int4(std::int32_t value);
     void add_int8(std::int64_t value);
     void add_time(std::int64_t ns) { add_int8(to_wire_time(ns)); }
+    void add_place(std::int64_t place);
     void add_bytes(std::string_view value);
     void add_text(const char *text);  // a null pointer adds an SQL null
     const std::string &bytes() const { return out_.bytes(); }
@@ -56,6 +62,7 @@ class column {
 class parameters {
   public:
     parameters &add_int8(std::int64_t value);
+    parameters &add_time(std::int64_t ns) { return add_int8(to_wire_time(ns)); }
     parameters &add_text(const char *text);  // a null pointer adds an SQL null
     parameters &add(const column &values);
 
@@ -86,13 +93,15 @@ class rows {
     ~rows() { PQclear(result_); }
 
     int count() const { return PQntuples(result_); }
+    int fields() const { return PQnfields(result_); }
     bool is_null(int row, int field) const { return PQgetisnull(result_, row, field) != 0; }
     std::string_view bytes(int row, int field) const;
     const char *text(int row, int field) const;  // a null pointer if the field is null
     bool truth(int row, int field) const { return *PQgetvalue(result_, row, field) != 0; }
     std::int32_t int4(int row, int field) const;
     std::int64_t int8(int row, int field) const;
-    std::int64_t time(int row, int field) const { return from_wire_time(int8(row, field)); }
+    std::int64_t time(int row, int field) const;
+    std::int64_t place(int row, int field) const;
     PGresult *get() const { return result_; }
 
   private:

@@ -69,7 +69,7 @@ int fail_unnamed(session &to, const std::vector<std::int64_t> &rows) {
 }
 
 // Returns 0, the result of `each`, or an error.
-int visit(session &of, const chosen &job, tw_store_visitor *each, void *arg) {
+int visit(session &of, const chosen &job, tw_store_taker *each, void *arg) {
     query read(of, sql::list_one);
     constexpr std::int64_t any_state = 15, one = 1;
     const int found = read.with(any_state).with(one).with(job.kind).with(job.key.c_str()).row();
@@ -77,7 +77,7 @@ int visit(session &of, const chosen &job, tw_store_visitor *each, void *arg) {
         return found < 0 ? found : of.fail(-EIO, "a job that was held just now is missing");
     tw_durable_entry entry;
     const int error = entry_of(of, read, entry);
-    return error != 0 ? error : each(&entry, arg);
+    return error != 0 ? error : each(&entry, 0, arg);
 }
 
 int look_on(session &of, const tw_store_claim &claim, tw_store_look &look) {
@@ -90,9 +90,9 @@ int look_on(session &of, const tw_store_claim &claim, tw_store_look &look) {
         if (found == 1)
             look.next_ns = std::min(look.next_ns, first.time(0));
     }
-    query dead(of, sql::has_dead);
-    const int found = dead.with_time(look.now_ns).row();
-    look.has_dead = found == 1 && dead.number(0) != 0 ? 1 : 0;
+    query ends(of, sql::first_end);
+    const int found = ends.with(claim.member.id).with_time(look.now_ns).row();
+    look.lease_end_ns = found == 1 && !ends.is_null(0) ? ends.time(0) : TW_NO_DEADLINE;
     return found < 0 ? found : 0;
 }
 
@@ -101,7 +101,7 @@ struct ending {
     int of_visitor = 0;
 };
 
-int claim_in_transaction(session &to, const tw_store_claim &request, tw_store_visitor *each, void *arg,
+int claim_in_transaction(session &to, const tw_store_claim &request, tw_store_taker *each, void *arg,
                          tw_store_look &look, ending &ended) {
     std::int64_t lease = 0, token = 0;
     const std::int64_t now = look.now_ns = to.now();
@@ -200,11 +200,10 @@ int hold(session &to, const char *kind, const char *key, std::int64_t holder, st
     return holding.with(kind).with(key).with(holder).with(token).with_time(now).run();
 }
 
-int claim(session &to, const tw_store_claim &request, tw_store_visitor *each, void *arg,
-          tw_store_look &look) {
+int claim(session &to, const tw_store_claim &request, tw_store_taker *each, void *arg, tw_store_look &look) {
     ending ended;
     const int error = in_small_transaction(
-        to, durability::full, [&] { return claim_in_transaction(to, request, each, arg, look, ended); });
+        to, request.limit > 0 ? durability::full : durability::normal, [&] { return claim_in_transaction(to, request, each, arg, look, ended); });
     return ended.of_visitor != 0 ? ended.of_visitor : error;
 }
 

@@ -45,7 +45,7 @@ int hold(session &to, const char *kind, const char *key, std::int64_t holder, st
 // Takes the next `number` tokens, and stores the token before the first of them in `token`.
 int take_tokens(session &of, std::size_t number, std::int64_t &token);
 
-int claim(session &to, const tw_store_claim &request, tw_store_visitor *each, void *arg, tw_store_look &look);
+int claim(session &to, const tw_store_claim &request, tw_store_taker *each, void *arg, tw_store_look &look);
 int start(session &to, const tw_store_member &who, tw_store_start *starts, std::size_t count,
           std::int64_t &now);
 int settle(session &to, const tw_store_member &who, tw_store_outcome *outcomes, std::size_t count);

@@ -35,7 +35,7 @@ enum class sql : unsigned {
     first_of_dead,
     release_of_dead,
     delete_dead,
-    has_dead,
+    first_end,
 
     choose,
     fail_unnamed,

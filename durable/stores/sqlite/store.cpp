@@ -205,7 +205,7 @@ int leave(void *raw, const tw_store_member *who) {
 std::int64_t bury(void *raw, std::size_t limit) {
     return on(raw, [=](session &to) { return sqlite::bury(to, limit); });
 }
-int claim(void *raw, const tw_store_claim *request, tw_store_visitor *each, void *arg, tw_store_look *look) {
+int claim(void *raw, const tw_store_claim *request, tw_store_taker *each, void *arg, tw_store_look *look) {
     return on(raw, [=](session &to) { return sqlite::claim(to, *request, each, arg, *look); });
 }
 int start(void *raw, const tw_store_member *who, tw_store_start *starts, std::size_t count,

@@ -45,7 +45,7 @@ int resume(void *of, tw_store_member *who, const std::int64_t *started, std::siz
            tw_store_visitor *each, void *arg);
 int leave(void *of, const tw_store_member *who);
 std::int64_t bury(void *of, std::size_t limit);
-int claim(void *of, const tw_store_claim *request, tw_store_visitor *each, void *arg, tw_store_look *look);
+int claim(void *of, const tw_store_claim *request, tw_store_taker *each, void *arg, tw_store_look *look);
 int start(void *of, const tw_store_member *who, tw_store_start *starts, std::size_t count,
           std::int64_t *now_ns);
 int settle(void *of, const tw_store_member *who, tw_store_outcome *outcomes, std::size_t count);

@@ -142,9 +142,15 @@ void database::erase(job &stored) {
         kinds.erase(kinds.find(*of.name));
 }
 
-bool database::has_dead(std::int64_t now) const {
-    return std::any_of(members.begin(), members.end(),
-                       [now](const auto &each) { return each.second.dead || each.second.lease_end <= now; });
+std::int64_t database::first_end(const member &self, std::int64_t now) const {
+    std::int64_t first = TW_NO_DEADLINE;
+    for (const auto &[id, each] : members) {
+        if (each.dead)
+            return now;
+        if (&each != &self && (each.lease_end <= now || !each.held.empty()))
+            first = std::min(first, each.lease_end);
+    }
+    return first;
 }
 
 void database::tell(const listener *self, std::int64_t ready, std::int64_t now) {

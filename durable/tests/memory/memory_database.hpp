@@ -109,7 +109,7 @@ struct database {
     static void release(job &stored);
 
     void erase(job &stored);
-    [[nodiscard]] bool has_dead(std::int64_t now) const;
+    [[nodiscard]] std::int64_t first_end(const member &self, std::int64_t now) const;  // see tw_store_look
 
     // Notifies all listeners but `self` of a job that is ready at this time, if that is soon.
     void tell(const listener *self, std::int64_t ready, std::int64_t now);

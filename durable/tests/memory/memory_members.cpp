@@ -128,8 +128,14 @@ choice choice_of(database &base, const tw_store_claim &claim) {
     found.reserve(claim.kinds_count);
     for (std::size_t i = 0; i < claim.kinds_count; ++i) {
         const auto at = base.kinds.find(claim.kinds[i]);
-        if (at != base.kinds.end() && !at->second.pending.empty() && !is_named_before(claim, i))
-            found.push_back({at->second.pending.begin(), at->second.pending.end()});
+        if (at == base.kinds.end() || is_named_before(claim, i))
+            continue;
+        // Leaves out what the caller does not ask for, to show whether the library asks for too little.
+        const pending_index &pending = at->second.pending;
+        const auto first = std::find_if(pending.begin(), pending.end(),
+                                        [&](const job *each) { return each->data.ready >= claim.from_ns; });
+        if (first != pending.end())
+            found.push_back({first, pending.end()});
     }
     return choice(ready_later(), std::move(found));
 }
@@ -150,21 +156,21 @@ std::vector<job *> choose(choice &from, std::int64_t until, std::size_t limit) {
 // Shows the chosen jobs to `each`, as they will be when the member holds them. Returns 0, or what `each`
 // returned.
 int show(const std::vector<job *> &chosen, const member &holder, std::int64_t token, std::int64_t now,
-         tw_store_visitor *each, void *arg) {
+         tw_store_taker *each, void *arg) {
     int result = 0;
     for (auto at = chosen.begin(); result == 0 && at != chosen.end(); ++at) {
         tw_durable_entry entry = (*at)->entry();
         entry.state = entry.ready_ns <= now ? TW_DURABLE_STARTED : TW_DURABLE_HELD;
         entry.token = ++token;
         entry.holder = holder.name.c_str();
-        result = each(&entry, arg);
+        result = each(&entry, 0, arg);
     }
     return result;
 }
 
 }  // namespace
 
-int claim(void *of, const tw_store_claim *request, tw_store_visitor *each, void *arg, tw_store_look *look) {
+int claim(void *of, const tw_store_claim *request, tw_store_taker *each, void *arg, tw_store_look *look) {
     return locked(of, [=](connection &self) {
         database &base = *self.base;
         const std::int64_t now = self.now();
@@ -175,7 +181,7 @@ int claim(void *of, const tw_store_claim *request, tw_store_visitor *each, void 
         const auto chosen = choose(from, time_after(now, request->horizon_ns), request->limit);
         look->now_ns = now;
         look->next_ns = from.empty() ? TW_NO_DEADLINE : from.top().ready();
-        look->has_dead = base.has_dead(now) ? 1 : 0;
+        look->lease_end_ns = base.first_end(*holder, now);
         if (const int result = show(chosen, *holder, base.last_token, now, each, arg); result != 0)
             return result;
         for (job *const claimed : chosen)

@@ -134,6 +134,33 @@ TEST(a_claim_looks_for_what_comes_next) {
     assert_false(to.has_dead());
 }
 
+TEST(a_claim_of_no_jobs_only_looks) {
+    const tw_store_member other = to.join("another", second);
+    to.put("mail", "17");
+    to.put("mail", "18", minute);
+    assert_true(to.claim(who, {"mail"}, 20 * minute, 0).empty());
+    assert_int_equal(to.state_of("mail", "17"), TW_DURABLE_PENDING);
+    assert_int_equal(to.look().next_ns, to.get("mail", "17")->ready);
+    assert_int_equal(to.claim(other, {"mail"}).size(), 1);
+    to.claim(who, {"mail"}, 20 * minute, 0);
+    assert_int_equal(to.look().next_ns, to.get("mail", "18")->ready);
+    assert_true(to.look().lease_end_ns <= to.now() + second);
+    to.end_lease(who);
+    assert_int_equal(to.try_claim(who, {"mail"}, 20 * minute, 0), -ESTALE);
+}
+
+TEST(a_claim_finds_all_that_is_ready_from_its_start_on) {
+    put_row("mail", {"1", "2", "3"});
+    const std::int64_t start = to.get("mail", "2")->ready;
+    std::vector<seen> claimed;
+    assert_int_equal(to.try_claim(who, {"mail"}, 0, 1000, &claimed, start), 0);
+    const std::vector<std::string> keys = keys_of(claimed);
+    assert_true(keys.size() >= 2 && keys[keys.size() - 2] == "2" && keys.back() == "3");
+    to.put("mail", "4", minute);
+    to.try_claim(who, {"mail"}, 0, 0, nullptr, to.now());
+    assert_int_equal(to.look().next_ns, to.get("mail", "4")->ready);
+}
+
 TEST(nothing_is_claimed_twice) {
     connection other;
     const tw_store_member rival = other.join();

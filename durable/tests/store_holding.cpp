@@ -95,6 +95,25 @@ TEST(several_jobs_are_started_at_once) {
         assert_int_equal(each.started, std::strcmp(each.key, "ready") == 0 ? 1 : 0);
 }
 
+// The row of a job is only a hint: none, or that of another job.
+TEST(a_held_job_is_found_without_its_row) {
+    to.put("mail", "1");
+    to.put("mail", "2");
+    std::vector<seen> held = to.claim(who, {"mail"});
+    std::swap(held[0].row, held[1].row);
+    for (seen &each : held) {
+        assert_true(to.start(who, each).started);
+        each.row = 0;
+        assert_true(to.start(who, each).started);
+        assert_int_equal(to.settle(who, outcome_of(each, TW_STORE_MOVE)), 1);
+    }
+    held = to.claim(who, {"mail"}, minute);
+    std::swap(held[0].row, held[1].row);
+    for (const seen &each : held)
+        assert_int_equal(to.settle(who, outcome_of(each, TW_STORE_END)), 1);
+    assert_int_equal(to.count(), 0);
+}
+
 // --- settling --------------------------------------------------------------------------------
 
 TEST(an_end_deletes_a_job) {

@@ -138,8 +138,8 @@ std::string count(const std::string &only) {
 // locks reads `me` first, so the limit is set before the first lock; `true` ends it with the transaction.
 //
 // A row that was updated while a statement waited has a new ctid, which the statement's snapshot cannot
-// see. So a job that a statement did not return may be locked, or may have moved, or may be held no more: the
-// caller asks for its place (find_rows).
+// see. So a job that a statement did not return may be locked, or may have moved, or may not be ready, or may be
+// held no more: the caller asks for its place (find_rows).
 
 std::string with_me(const char *column, std::int64_t limit_ms) {
     return std::string("with me as materialized (select ") + column + ", set_config('lock_timeout', '" +
@@ -147,25 +147,30 @@ std::string with_me(const char *column, std::int64_t limit_ms) {
            "', true) from $S.member where id = $1::int8 and epoch = $2::int8 and not dead),";
 }
 
-constexpr const char *is_given = "job.ctid = given.place and job.token = given.token and holder = $1::int8";
+// The places of the given rows that hold these claims of member $1, locked. $3 places, $4 tokens. The tokens say
+// which jobs are meant, the places only where to look: a row whose token is among the given ones is meant,
+// whichever of the places it has. One scan for all places takes a third of the time of a join with them. `is true`
+// keeps PostgreSQL from making a join of the second condition, which it then checks in a hash table.
+std::string given_rows(const char *condition, const char *locked) {
+    return std::string(R"(array (
+    select ctid from $S.job
+    where ctid = any ($3::tid[]) and (token in (select unnest($4::int8[]))) is true and holder = $1::int8 and )") +
+           condition + " for update " + locked + ")";
+}
 
-// $1, $2 member, $3 places, $4 tokens. Returns (n, true, place) for every job that is now started; (n, false,
-// place, ready) for every job that the member held when the statement began; and row 0: whether the member may
-// ask.
+// $1, $2 member, $3 places, $4 tokens. Returns the token and the new place of every job that is now started and,
+// in row 0, whether the member may ask.
 std::string start(const char *locked, std::int64_t limit_ms) {
     return with_me("lease_end", limit_ms) + R"(
-given as materialized (select * from unnest($3::tid[], $4::int8[]) with ordinality as given (place, token, n)),
-free as materialized (
-    select job.ctid as place, given.n from given join $S.job on )" +
-           is_given + R"(
-    where (started or ready <= clock_timestamp()) and exists (select from me where lease_end > clock_timestamp())
-    for update of job )" +
-           locked + R"(),
-done as (update $S.job set started = true from free where job.ctid = free.place returning free.n, job.ctid)
-select n, true, ctid, null, clock_timestamp() from done
-union all select given.n, false, job.ctid, job.ready, clock_timestamp() from given join $S.job on )" +
-           is_given + R"(
-union all select 0, exists (select from me), null, null, clock_timestamp())";
+done as (
+    update $S.job set started = true where ctid = any ()" +
+           given_rows("(started or ready <= clock_timestamp()) "
+                      "and exists (select from me where lease_end > clock_timestamp())",
+                      locked) +
+           R"()
+    returning token, ctid)
+select token, true, ctid, clock_timestamp() from done
+union all select 0, exists (select from me), null, clock_timestamp())";
 }
 
 // $1, $2 member, $3, $4 places and tokens of jobs that end, $5.. one array for each field of the other outcomes.
@@ -175,20 +180,14 @@ union all select 0, exists (select from me), null, null, clock_timestamp())";
 std::string settle(const char *locked, std::int64_t limit_ms) {
     return with_me("id", limit_ms) + R"(
 ended as (
-    delete from $S.job
-    where ctid = any (array (
-        select job.ctid from unnest($3::tid[], $4::int8[]) as given (place, token) join $S.job on )" +
-           is_given + R"(
-        where exists (select from me)
-        for update of job )" +
-           locked + R"())
+    delete from $S.job where ctid = any ()" +
+           given_rows("exists (select from me)", locked) + R"()
     returning token),
 free as materialized (
     select job.ctid as place, given.token, what, due_then, ready_then, delay, attempts_then, error_then
     from unnest($5::tid[], $6::int8[], $7::int4[], $8::timestamptz[], $9::timestamptz[], $10::int8[], $11::int4[],
         $12::text[]) as given (place, token, what, due_then, ready_then, delay, attempts_then, error_then)
-        join $S.job on )" +
-           is_given + R"(
+        join $S.job on job.ctid = given.place and job.token = given.token and holder = $1::int8
     where exists (select from me)
     for update of job )" +
            locked + R"(),
@@ -306,9 +305,10 @@ from unnest($3::text[]) as handled (kind), lateral (
     all[settle_jobs] = settle("", lock_limit_ms);
     all[settle_unlocked_jobs] = settle("skip locked", lock_limit_ms);
 
-    // $1 member, $2 kinds, $3 keys, $4 tokens. Returns (n, place) for every job that the member holds.
+    // $1 member, $2 kinds, $3 keys, $4 tokens. Returns (n, place, ready time) of every job that the member holds.
     all[find_rows] = R"(
-select n, job.ctid from unnest($2::text[], $3::text[], $4::int8[]) with ordinality as given (kind, key, token, n)
+select n, job.ctid, ready
+from unnest($2::text[], $3::text[], $4::int8[]) with ordinality as given (kind, key, token, n)
     join $S.job on job.kind = given.kind and job.key = given.key and job.token = given.token and holder = $1::int8)";
 
     // Skips members that are just claiming; the next call declares them dead. Returns whether any member is

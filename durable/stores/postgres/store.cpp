@@ -521,9 +521,9 @@ int call_past_locks(session &server, std::size_t waiting, unsigned &passes, para
     return server.call(waiting + 1, with, out);
 }
 
-// Asks for the rows of held jobs that a statement did not find by their places: the rows have moved, or other
-// transactions have locked them, or the member no longer holds these jobs. Calls each(job, row) for those that
-// the member holds.
+// Asks for the rows of held jobs that a statement did not return: the rows have moved, or other transactions
+// have locked them, or the jobs are not ready, or the member no longer holds them. Calls each(job, row, ready) for
+// those that the member holds.
 template <class Job, class Each>
 int find_again(session &server, const tw_store_member &member, const std::vector<Job *> &missing, const Each &each) {
     column kind(type::text, missing.size()), key(type::text, missing.size()), token(type::int8, missing.size());
@@ -538,12 +538,20 @@ int find_again(session &server, const tw_store_member &member, const std::vector
     if (const int error = server.call(find_rows, with, held); error != 0)
         return error;
     for (int row = 0; row < held.count(); ++row)
-        each(*missing[static_cast<std::size_t>(held.int8(row, 0) - 1)], held.place(row, 1));
+        each(*missing[static_cast<std::size_t>(held.int8(row, 0) - 1)], held.place(row, 1), held.time(row, 2));
     return 0;
+}
+
+template <class Job> std::unordered_map<std::int64_t, Job *> by_token(const std::vector<Job *> &jobs) {
+    std::unordered_map<std::int64_t, Job *> all;
+    for (Job *const job : jobs)
+        all.emplace(job->token, job);
+    return all;
 }
 
 int start_by_place(postgres_connection &here, const tw_store_member &member, const std::vector<tw_store_start *> &jobs,
                    int64_t &now_ns) {
+    const auto of = by_token(jobs);
     column place(type::place, jobs.size()), token(type::int8, jobs.size());
     for (const tw_store_start *const job : jobs) {
         place.add_place(job->row);
@@ -555,18 +563,12 @@ int start_by_place(postgres_connection &here, const tw_store_member &member, con
     if (const int error = call_past_locks(here.server, start_jobs, here.starts_pass_locks, with, done); error != 0)
         return error;
     for (int row = 0; row < done.count(); ++row) {
-        const std::int64_t number = done.int8(row, 0);
-        now_ns = done.time(row, 4);
-        if (number == 0 && !done.truth(row, 1))
+        now_ns = done.time(row, 3);
+        if (const auto found = of.find(done.int8(row, 0)); found != of.end()) {
+            found->second->started = 1;
+            found->second->row = done.place(row, 2);
+        } else if (!done.truth(row, 1)) {
             return -ESTALE;
-        if (number == 0)
-            continue;
-        tw_store_start &job = *jobs[static_cast<std::size_t>(number - 1)];
-        if (done.truth(row, 1)) {
-            job.started = 1;
-            job.row = done.place(row, 2);
-        } else {
-            job.ready_ns = done.time(row, 3);
         }
     }
     return 0;
@@ -584,18 +586,21 @@ int start(void *connection, const tw_store_member *member, tw_store_start *start
     if (const int error = start_by_place(here, *member, jobs, *now_ns); error != 0)
         return error;
     std::copy_if(jobs.begin(), jobs.end(), std::back_inserter(missing),
-                 [](const tw_store_start *job) { return job->started == 0 && job->ready_ns == TW_NO_DEADLINE; });
-    if (!missing.empty()) {
-        const int error = find_again(here.server, *member, missing, [&moved](tw_store_start &job, std::int64_t row) {
+                 [](const tw_store_start *job) { return job->started == 0; });
+    if (missing.empty())
+        return 0;
+    const int error =
+        find_again(here.server, *member, missing, [&moved](tw_store_start &job, std::int64_t row, std::int64_t ready) {
+            job.ready_ns = ready;
+            if (job.row != row)
+                moved.push_back(&job);
             job.row = row;
-            moved.push_back(&job);
         });
-        if (error != 0)
-            return error;
-    }
+    if (error != 0)
+        return error;
     if (!moved.empty())
-        if (const int error = start_by_place(here, *member, moved, *now_ns); error != 0)
-            return error;
+        if (const int again = start_by_place(here, *member, moved, *now_ns); again != 0)
+            return again;
     if (std::any_of(starts, starts + count,
                     [now_ns](const auto &job) { return job.started == 0 && job.ready_ns <= *now_ns; }))
         here.starts_pass_locks = passes_after_a_lock;
@@ -633,13 +638,12 @@ struct outcome_columns {
 
 int settle_by_place(postgres_connection &here, const tw_store_member &member,
                     const std::vector<tw_store_outcome *> &jobs) {
-    std::unordered_map<std::int64_t, tw_store_outcome *> by_token;
+    const auto of = by_token(jobs);
     const auto ending = static_cast<std::size_t>(
         std::count_if(jobs.begin(), jobs.end(), [](const auto *job) { return job->what == TW_STORE_END; }));
     column place(type::place, ending), token(type::int8, ending);
     outcome_columns others(jobs.size() - ending);
-    for (tw_store_outcome *const job : jobs) {
-        by_token.emplace(job->token, job);
+    for (const tw_store_outcome *const job : jobs) {
         if (job->what != TW_STORE_END) {
             others.add(*job);
             continue;
@@ -654,7 +658,7 @@ int settle_by_place(postgres_connection &here, const tw_store_member &member,
     if (const int error = call_past_locks(here.server, settle_jobs, here.answers_pass_locks, with, done); error != 0)
         return error;
     for (int row = 0; row < done.count(); ++row)
-        if (const auto found = by_token.find(done.int8(row, 0)); found != by_token.end())
+        if (const auto found = of.find(done.int8(row, 0)); found != of.end())
             found->second->matched = 1;
         else if (!done.truth(row, 1))
             return -ESTALE;
@@ -675,7 +679,7 @@ int settle(void *connection, const tw_store_member *member, tw_store_outcome *ou
     if (missing.empty())
         return 0;
     // A row that is where it was is locked.
-    const int error = find_again(here.server, *member, missing, [&](tw_store_outcome &job, std::int64_t row) {
+    const int error = find_again(here.server, *member, missing, [&](tw_store_outcome &job, std::int64_t row, std::int64_t) {
         job.matched = -EBUSY;
         if (job.row != row)
             moved.push_back(&job);

@@ -1,11 +1,12 @@
 #!/bin/sh
 # Durable jobs compared with graphile-worker, pg-boss, and a loop that polls a table every second. All run on one
 # PostgreSQL server, which this script starts, in turn (A B C A B C ...), each in an empty database.
-#   usage: run.sh [--rounds R] [--json FILE] [--seconds S] [--jobs N] [--impl NAME[,NAME]] [--tuned-only]
+#   usage: run.sh [--rounds R] [--json FILE] [--seconds S] [--jobs N] [--impl NAME[,NAME]] [--tuned-only] [--reader S]
 #     --rounds      3
 #     --seconds     lateness: for how long to put 1,000 jobs a second, due 10 s later (20)
 #     --jobs        throughput: how many jobs to put and run (20000)
 #     --impl        of tickwheel graphile pgboss polling
+#     --reader      also measures lateness for so many seconds while another session reads an old state (0: does not)
 #     --tuned-only  without the default settings of the frameworks, which otherwise run in the first round alone
 # Tickwheel's program is the one that TICKWHEEL_DURABLE_BENCH names, or that of ./dev bench. The peers need npm; this
 # script installs them in build/bench-peers.
@@ -16,7 +17,7 @@ root=$(cd "$here/../.." && pwd)
 peers=$root/build/bench-peers
 postgres=$root/tests/support/postgres.sh
 ours=${TICKWHEEL_DURABLE_BENCH:-$root/build/bench/bench/durable/tickwheel_durable_bench}
-rounds=3 json='' seconds=20 jobs=20000 impls=tickwheel,graphile,pgboss,polling defaults=yes
+rounds=3 json='' seconds=20 reader=0 jobs=20000 impls=tickwheel,graphile,pgboss,polling defaults=yes
 
 say() { echo "run.sh: $*" >&2; }
 die() {
@@ -35,12 +36,13 @@ while [ $# -gt 0 ]; do
         shift
         continue
         ;;
-    --rounds | --seconds | --jobs | --json | --impl) [ $# -ge 2 ] || usage ;;
+    --rounds | --seconds | --reader | --jobs | --json | --impl) [ $# -ge 2 ] || usage ;;
     *) usage ;;
     esac
     case $1 in
     --rounds) rounds=$2 ;;
     --seconds) seconds=$2 ;;
+    --reader) reader=$2 ;;
     --jobs) jobs=$2 ;;
     --json) json=$2 ;;
     --impl) impls=$2 ;;
@@ -91,12 +93,29 @@ measure() {
     say "$line"
 }
 
+# measure_with_reader COMMAND...: like measure. A reader keeps the state of the database from before the run, so that
+# vacuum removes nothing. The line also tells of dead rows, and of the size of all tables and indexes.
+measure_with_reader() {
+    fresh_database
+    psql -q "$address" -c 'begin isolation level repeatable read' -c 'select 1' -c 'select pg_sleep(86400)' >/dev/null 2>&1 &
+    line=$("$@") || die "this failed, see above: $*"
+    sleep 1 # until the server has counted the last rows
+    left=$(psql -qtA "$address" -c "select format(',\"dead_rows\":%s,\"megabytes\":%s}', sum(n_dead_tup),
+        round(sum(pg_total_relation_size(relid)) / 1e6, 1)) from pg_stat_user_tables")
+    psql -q "$server" -c "select pg_terminate_backend(pid) from pg_stat_activity where query like '%pg_sleep(86400)%'
+        and pid <> pg_backend_pid()" >/dev/null
+    wait $! || true
+    echo "${line%\}}$left" >>"$lines"
+    say "${line%\}}$left"
+}
+
 # run_peer NAME WORKLOAD [OPTION...]
 run_peer() {
     peer=$1 workload=$2
     shift 2
     case $workload in
     lateness) measure "$node" "$peers/$peer.mjs" "$address" lateness --seconds "$seconds" "$@" ;;
+    reader) measure_with_reader "$node" "$peers/$peer.mjs" "$address" reader --seconds "$reader" "$@" ;;
     throughput) measure "$node" "$peers/$peer.mjs" "$address" throughput --jobs "$jobs" "$@" ;;
     esac
 }
@@ -108,6 +127,7 @@ run_ours() {
     fi
     case $1 in
     lateness) measure "$ours" "$address" lateness --seconds "$seconds" ;;
+    reader) measure_with_reader "$ours" "$address" reader --seconds "$reader" ;;
     throughput) measure "$ours" "$address" throughput --jobs "$jobs" ;;
     esac
 }
@@ -154,7 +174,7 @@ address=$(echo "$server" | sed 's|///postgres|///bench|')
 
 round=1
 while [ "$round" -le "$rounds" ]; do
-    for workload in lateness throughput; do
+    for workload in lateness throughput $([ "$reader" -eq 0 ] || echo reader); do
         run_each $workload "$round"
     done
     round=$((round + 1))

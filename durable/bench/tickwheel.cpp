@@ -49,13 +49,14 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
 // The library, with the interface of the peers in peers/measure.mjs.
 class peer {
   public:
-    explicit peer(const options &all) : options_(all) {
+    // The settings are chosen for throughput, or are the defaults.
+    explicit peer(const options &all, bool has_defaults = false) : options_(all) {
         tw_runtime_options runtime = {};
         runtime.driver = "epoll";
         check(tw_runtime_new(&rt_, &runtime));
         check(tw_runtime_start(rt_));
         tw_durable_options durable = {};
-        durable.hold = 8192;
+        durable.hold = has_defaults ? 0 : 8192;
         check(tw_durable_open(&jobs_, rt_, options_.address, &durable));
     }
     peer(const peer &) = delete;
@@ -136,7 +137,13 @@ double put_at_pace(peer &one, const options &all) {
     return static_cast<double>(slowest) / 1e6;
 }
 
-// A job that has not run when `patience` ends counts with a lateness of `patience`.
+double quantile_99(std::vector<double> values) {
+    std::sort(values.begin(), values.end());
+    return values[values.size() * 99 / 100];
+}
+
+// A job that has not run when `patience` ends counts with a lateness of `patience`. With the workload `reader`,
+// whose reader run.sh opens, the line tells of the first and the last fifth of the jobs.
 void lateness(const options &all) {
     peer one(all);
     one.start();
@@ -148,12 +155,39 @@ void lateness(const options &all) {
     std::vector<double> late = one.late_ms();
     const std::size_t ran = late.size();
     late.resize(std::max(jobs, ran), 1e3 * all.patience);
+    const auto fifth = static_cast<std::ptrdiff_t>(late.size() / 5);
+    const double first = quantile_99({late.begin(), late.begin() + fifth});
+    const double last = quantile_99({late.end() - fifth, late.end()});
     std::sort(late.begin(), late.end());
     print_head(all);
+    std::printf(",\"first_p99_ms\":%.3f,\"last_p99_ms\":%.3f", first, last);
     std::printf(",\"jobs\":%zu,\"ran\":%zu,\"min_ms\":%.3f,\"p50_ms\":%.3f,\"p99_ms\":%.3f,\"max_ms\":%.3f,"
                 "\"slowest_put_ms\":%.1f}\n",
                 jobs, ran, late.front(), late[late.size() / 2], late[late.size() * 99 / 100], late.back(),
                 slowest_put);
+}
+
+// With the default settings: jobs that are all due within one second.
+void crowd(const options &all) {
+    peer one(all, true);
+    one.start();
+    const auto jobs = static_cast<std::size_t>(all.jobs), batch = static_cast<std::size_t>(all.batch);
+    const std::int64_t begin = wall_now() + static_cast<std::int64_t>(all.ahead * 1e9);
+    for (std::size_t put = 0; put < jobs; put += batch) {
+        std::vector<std::int64_t> due(std::min(batch, jobs - put));
+        for (std::size_t i = 0; i < due.size(); ++i)
+            due[i] = begin + static_cast<std::int64_t>((put + i) * TW_SECOND / jobs);
+        one.put(due, due.size());
+    }
+    while (one.fires() < jobs && wall_now() < begin + static_cast<std::int64_t>(all.patience * 1e9))
+        usleep(10000);
+    std::vector<double> late = one.late_ms();
+    const std::size_t ran = late.size();
+    late.resize(std::max(jobs, ran), 1e3 * all.patience);
+    std::sort(late.begin(), late.end());
+    std::printf("{\"impl\":\"tickwheel\",\"workload\":\"crowd\",\"jobs\":%zu,\"ran\":%zu,\"p50_ms\":%.3f,"
+                "\"p99_ms\":%.3f,\"max_ms\":%.3f}\n",
+                jobs, ran, late[late.size() / 2], late[late.size() * 99 / 100], late.back());
 }
 
 void put_all(peer &one, const options &all) {
@@ -251,7 +285,7 @@ options parse(int count, char **arguments) {
     } numbers[] = {{"--rate", &all.rate}, {"--seconds", &all.seconds}, {"--ahead", &all.ahead},
                    {"--jobs", &all.jobs}, {"--batch", &all.batch},     {"--patience", &all.patience}};
     if (count < 3 || count % 2 == 0)
-        die("takes ADDRESS lateness|throughput|puts [--rate N] [--seconds S] [--ahead S] [--jobs N] [--batch "
+        die("takes ADDRESS lateness|reader|crowd|throughput|puts [--rate N] [--seconds S] [--ahead S] [--jobs N] [--batch "
             "N] "
             "[--patience S]");
     all.address = arguments[1];
@@ -271,13 +305,15 @@ options parse(int count, char **arguments) {
 
 int main(int count, char **arguments) {
     const options all = parse(count, arguments);
-    if (std::strcmp(all.workload, "lateness") == 0)
+    if (std::strcmp(all.workload, "lateness") == 0 || std::strcmp(all.workload, "reader") == 0)
         lateness(all);
+    else if (std::strcmp(all.workload, "crowd") == 0)
+        crowd(all);
     else if (std::strcmp(all.workload, "throughput") == 0)
         throughput(all);
     else if (std::strcmp(all.workload, "puts") == 0)
         puts(all);
     else
-        die("the workload is lateness, throughput or puts");
+        die("the workload is lateness, reader, crowd, throughput or puts");
     return 0;
 }

@@ -302,3 +302,55 @@ TEST(no_more_jobs_are_claimed_than_can_run_within_the_horizon) {
     claim_for_horizon(0, 807);
     claim_for_horizon(1, 922);
 }
+
+/* --- idle processes ------------------------------------------------------------------------------- */
+
+TEST(an_idle_process_asks_the_database_at_most_five_times_a_minute) {
+    begin_scripted((struct tw_durable_options){0});
+    advance(self, MINUTE);
+    const unsigned before = script.claim.calls + script.renew.calls;
+    advance(self, HOUR);
+    const unsigned calls = script.claim.calls + script.renew.calls - before;
+    assert_in_range(calls, 60, 5 * 60);
+    assert_int_equal(script.bury.calls + script.resume.calls + script.start.calls + script.settle.calls, 0);
+}
+
+/* The lease of an idle process is long, but that of a process that holds jobs is as the options say. */
+TEST(an_idle_process_holds_jobs_no_longer_than_its_usual_lease) {
+    for (unsigned is_claim = 0; is_claim < 2; ++is_claim) {
+        begin_with((struct tw_durable_options){.poll_ns = 20 * MS}); /* on virtual time nothing wakes the process */
+        advance(self, 10 * MINUTE);
+        assert_true(stats_of(self).lease_ns > 30 * SECOND);
+        struct tw_durable_job job = mail(NULL, tw_runtime_now(self->rt) + SECOND);
+        job.absolute = 1;
+        put_many(is_claim ? self->keeper : self->jobs, 1, job);
+        advance(self, 100 * MS);
+        assert_int_equal(stats_of(self).held, 1);
+        assert_in_range(stats_of(self).lease_ns, 10 * SECOND, 15 * SECOND);
+        advance(self, SECOND);
+        assert_int_equal(self->count, 1);
+    }
+}
+
+TEST(after_an_idle_time_the_second_put_holds_its_job) {
+    begin_scripted((struct tw_durable_options){0});
+    advance(self, 10 * MINUTE);
+    put_mail(self, "17", SECOND);
+    advance(self, 100 * MS);
+    script.claim = broken(0, 0);
+    put_mail(self, "18", SECOND);
+    assert_int_equal(stats_of(self).held, 2);
+    assert_int_equal(script.claim.calls, 0);
+}
+
+/* Nobody announces that a member has begun to hold jobs, so idle processes must look often enough. */
+TEST(an_idle_process_takes_over_from_a_dead_one_within_a_lease_and_a_third) {
+    for (int64_t i = 0; i < 20; ++i) {
+        begin();
+        advance(self, 10 * MINUTE + i * SECOND);
+        other = begin_another((struct tw_durable_options){0});
+        put_mail(other, "17", SECOND); /* held, and never fired, because the time of `other` stands still */
+        advance(self, 15 * SECOND + 5 * SECOND + LATE);
+        assert_int_equal(self->count, 1);
+    }
+}

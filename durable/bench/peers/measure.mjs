@@ -16,10 +16,10 @@
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 
-const usage = `usage: PEER.mjs ADDRESS lateness|throughput [OPTION...]
+const usage = `usage: PEER.mjs ADDRESS lateness|reader|throughput [OPTION...]
   --settings NAME           default or tuned (tuned), or another that the peer has
   --set NAME=NUMBER         changes one of the settings
-  lateness:   --rate JOBS_PER_SECOND (1000)  --seconds S (20), for so long jobs are put  --ahead S (10), due then
+  lateness, reader: --rate JOBS_PER_SECOND (1000)  --seconds S (20), for so long jobs are put  --ahead S (10), due then
   throughput: --jobs N (20000)  --batch B, jobs by one call (the peer's best)
   --patience S              (10) ends the run so long after it should have been over`;
 
@@ -53,7 +53,7 @@ function parse() {
     },
   });
   const [address, workload] = positionals;
-  if (positionals.length !== 2 || !["lateness", "throughput"].includes(workload)) throw new Error(usage);
+  if (positionals.length !== 2 || !["lateness", "reader", "throughput"].includes(workload)) throw new Error(usage);
   const options = { address, workload, settings: values.settings, set: values.set };
   for (const name of ["rate", "seconds", "ahead", "jobs", "batch", "patience"]) {
     options[name] = Number(values[name]);
@@ -113,10 +113,14 @@ async function lateness(peer, options) {
   // A job that has not run by now counts with its lateness so far.
   const ran = late.length;
   for (const [due, count] of waiting) for (let i = 0; i < count; ++i) late.push(Date.now() - due);
+  const p99 = (some) => quantile(some.sort((a, b) => a - b), 0.99);
+  const fifth = Math.floor(late.length / 5);
+  const ends = { first_p99_ms: p99(late.slice(0, fifth)), last_p99_ms: p99(late.slice(-fifth)) };
   late.sort((a, b) => a - b);
   return {
     jobs,
     ran,
+    ...ends,
     p50_ms: quantile(late, 0.5),
     p99_ms: quantile(late, 0.99),
     max_ms: late.at(-1),
@@ -181,7 +185,7 @@ export async function measure(makePeer) {
     const settings = chosenSettings(peer, options);
     options.batch ||= peer.batch;
     await peer.prepare(settings);
-    const figures = await (options.workload === "lateness" ? lateness : throughput)(peer, options, settings);
+    const figures = await (options.workload === "throughput" ? throughput : lateness)(peer, options, settings);
     const about = { impl: peer.impl, version: peer.version, workload: options.workload };
     console.log(JSON.stringify({ ...about, settings_name: options.settings, settings, ...figures }));
     process.exit(0); // the frameworks wait for seconds for their workers to end

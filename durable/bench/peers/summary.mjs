@@ -5,6 +5,12 @@ import os from "node:os";
 
 const figures = {
   lateness: { p50_ms: "ms, p50", p99_ms: "ms, p99", max_ms: "ms, max" },
+  reader: {
+    first_p99_ms: "ms, p99, first fifth",
+    last_p99_ms: "ms, p99, last fifth",
+    dead_rows: "dead rows",
+    megabytes: "MB",
+  },
   throughput: {
     puts_per_s: "puts/s",
     fires_per_s: "fires/s",
@@ -14,6 +20,7 @@ const figures = {
 };
 const titles = {
   lateness: "Lateness in milliseconds: from the due time to the begin of the handler",
+  reader: "The same while another session reads an old state of the database",
   throughput: "A second: put, run, first put and then run, and put while others run",
 };
 
@@ -51,7 +58,7 @@ for (const [workload, units] of Object.entries(figures)) {
   for (const impl of new Set(results.map((each) => each.impl))) {
     const row = results.filter((each) => each.impl === impl && each.group === workload);
     if (row.length === 0) continue;
-    const least = workload === "lateness" && row[0].ran < 1 ? ">= " : "";
+    const least = workload !== "throughput" && row[0].ran < 1 ? ">= " : "";
     const text = ({ value, min, max }) => `${least}${short(value)} (${short(min)}-${short(max)})`;
     const cells = row.map((each) => text(each).padStart(26));
     console.log(impl.padEnd(26) + cells.join("") + `${Math.floor(100 * row[0].ran)} %`.padStart(10));

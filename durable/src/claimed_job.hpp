@@ -51,6 +51,7 @@ struct claimed_job {
     claimed_jobs &home;
 
     const bool is_started;  // the claim has also started the job
+    bool is_late = false;   // it was claimed as a part of the backlog
 
     stage at = stage::waiting;
     bool is_forgotten = false;  // this process no longer holds the job; the next owner frees it (H2)

@@ -14,6 +14,10 @@ constexpr std::int64_t no_epoch = -1;
 // Started jobs should wait no longer than this for a worker, because other processes could run them.
 constexpr std::int64_t longest_queue_ns = 250 * TW_MILLISECOND;
 
+// The backlog must not delay the other jobs by more than this, so that much of it may be queued by default. If
+// handlers are slow, it may keep all workers but one busy.
+constexpr std::int64_t longest_backlog_ns = 25 * TW_MILLISECOND;
+
 // A runner gives its worker back after this time, so that the user's pool can do other work.
 constexpr std::int64_t longest_turn_ns = 10 * TW_MILLISECOND;
 
@@ -174,6 +178,7 @@ claimed_job *claimed_jobs::add(std::unique_ptr<claimed_job> &&claimed) {
         jobs_.erase(place);
         throw;
     }
+    late_ += job.is_late ? 1 : 0;
     return &job;
 }
 
@@ -231,6 +236,7 @@ std::unique_ptr<claimed_job> claimed_jobs::extract(claimed_job &job) {
     const auto place = jobs_.find(job.token);
     found.swap(place->second);
     jobs_.erase(place);
+    late_ -= job.is_late ? 1 : 0;
     return found;
 }
 
@@ -304,23 +310,35 @@ std::size_t claimed_jobs::room() const {
     const std::size_t taken = jobs_.size() + answers_.size() + taken_answers_.size() + reserved_;
     if (has_ended_ || taken >= settings_.hold)
         return 0;
-    const std::size_t in_time = runs_within(longest_queue_ns), in_horizon = runs_within(settings_.horizon_ns);
+    const std::size_t waiting = std::size_t{2} * settings_.threads;  // for each worker two, however slow they are
+    const std::size_t in_time = runs_within(longest_queue_ns) + waiting;
+    const std::size_t in_horizon = runs_within(settings_.horizon_ns) + waiting;
     const std::size_t soon = taken - locked_answers_ - aside_.size();
     if (started_ >= in_time || soon >= in_horizon)
         return 0;
     return std::min({settings_.hold - taken, in_time - started_, in_horizon - soon});
 }
 
-// How many handlers can run within this time, by the usual length of a run, and two more for each worker.
+// How many handlers can run within this time, by the usual length of a run.
 // REQUIRES: mutex held
 std::size_t claimed_jobs::runs_within(std::int64_t ns) const {
     const std::int64_t each = std::max<std::int64_t>(usual_run_ns_, TW_MICROSECOND) / settings_.threads + 1;
-    return static_cast<std::size_t>(ns / each) + std::size_t{2} * settings_.threads;
+    return static_cast<std::size_t>(ns / each);
 }
 
-claimed_jobs::reservation claimed_jobs::reserve(std::size_t most, bool leaves_half) {
+// Only the membership claims jobs of the backlog, one claim at a time, so no other reservation is for them.
+// REQUIRES: mutex held
+std::size_t claimed_jobs::room_for_backlog() const {
+    const std::size_t least = std::max(1u, settings_.threads - 1);
+    const std::size_t most =
+        settings_.backlog != 0 ? settings_.backlog : std::max(runs_within(longest_backlog_ns), least);
+    return late_ < most ? std::min(room(), most - late_) : 0;
+}
+
+claimed_jobs::reservation claimed_jobs::reserve(std::size_t most, part which) {
     const std::lock_guard hold(mutex_);
-    const std::size_t size = std::min(most, leaves_half ? (room() + 1) / 2 : room());
+    const std::size_t free = which == part::of_backlog ? room_for_backlog() : room();
+    const std::size_t size = std::min(most, which == part::half ? (free + 1) / 2 : free);
     reserved_ += size;
     return {*this, size};
 }

@@ -88,9 +88,10 @@ class claimed_jobs {
         std::size_t size_;
     };
 
-    // Reserves the free room, but for at most `most` jobs. With `leaves_half` it reserves at most half of the
-    // room: a put leaves the rest for jobs that the membership claims.
-    [[nodiscard]] reservation reserve(std::size_t most, bool leaves_half = false);
+    // Reserves the free room, but for at most `most` jobs. A put gets only half of it: it leaves the rest for jobs
+    // that the membership claims. The backlog gets as much as its limit allows.
+    enum class part { all, half, of_backlog };
+    [[nodiscard]] reservation reserve(std::size_t most, part which = part::all);
 
     // True if no job is held or may be soon, and no answer is left.
     bool is_empty() const;
@@ -209,6 +210,7 @@ class claimed_jobs {
     void measure(std::int64_t took);
     std::unique_ptr<claimed_job> extract(claimed_job &job);
     std::size_t room() const;
+    std::size_t room_for_backlog() const;
     std::size_t runs_within(std::int64_t ns) const;
 
     const settings &settings_;
@@ -232,6 +234,7 @@ class claimed_jobs {
     std::deque<runner> runners_;
     claimed_job *queue_ = nullptr, *end_of_queue_ = nullptr;  // linked by `next`
     std::size_t started_ = 0;                                 // jobs that are queued or running
+    std::size_t late_ = 0;                                    // of `jobs_`, those of the backlog
     std::size_t reserved_ = 0;                                // for jobs that are being claimed
     std::int64_t usual_run_ns_ = 10 * TW_MILLISECOND;         // how long a handler takes; at first a guess
     bool has_ended_ = false;

@@ -30,6 +30,12 @@ constexpr std::int64_t poll_if_told_ns = 20 * TW_SECOND, poll_if_not_ns = 100 * 
 // The lease of a process that holds no jobs, if it is not longer anyway.
 constexpr std::int64_t long_lease_ns = 180 * TW_SECOND;
 
+// A job that is late by more than this belongs to the backlog.
+constexpr std::int64_t late_ns = TW_SECOND;
+
+// Notifications tell of jobs that are ready within a minute; some of it may pass before the put commits.
+constexpr std::int64_t announced_within_ns = 50 * TW_SECOND;
+
 // A probe from the start reads all rows that the database could not clear away. It may take this part of the time.
 constexpr std::int64_t part_for_probes = 50;
 
@@ -59,7 +65,7 @@ int membership::handle(handling &&what) {
         if (known.kind == what.kind)
             return -EEXIST;
     handlings_.push_back(std::move(what));
-    look_at_ = from_ = 0;
+    present_.look_at = present_.from = 0;
     return 0;
 }
 
@@ -74,11 +80,11 @@ std::int64_t membership::ready_of(const tw_durable_job &job, std::int64_t asked)
 // Notes that a job may be pending that is ready at this time of the database or later.
 // REQUIRES: mutex held
 bool membership::expect(std::int64_t ready) {
-    from_ = std::min(from_, ready);
+    present_.from = std::min(present_.from, ready);
     const std::int64_t look_at = (database_.is_known() ? database_.when(ready) : 0) - settings_.horizon_ns;
-    if (look_at >= look_at_)
+    if (look_at >= present_.look_at)
         return false;
-    look_at_ = look_at;
+    present_.look_at = look_at;
     return true;
 }
 
@@ -90,7 +96,7 @@ claimed_jobs::reservation membership::choose_to_hold(std::vector<tw_store_put> &
         for (tw_store_put &put : puts)
             if (handles(put.job->kind) && ready_of(*put.job, now) <= database_.at(now) + settings_.horizon_ns)
                 chosen.push_back(&put);
-    claimed_jobs::reservation room = jobs_.reserve(chosen.size(), true);
+    claimed_jobs::reservation room = jobs_.reserve(chosen.size(), claimed_jobs::part::half);
     chosen.resize(has_long_lease_ ? 0 : room.size());  // after `reserve`: see renew
     for (tw_store_put *const put : chosen)
         put->hold = 1;
@@ -142,10 +148,13 @@ bool membership::note_pending(const char *kind, std::int64_t ready) {
 
 bool membership::note_settled(std::int64_t ready) {
     const std::lock_guard hold(mutex_);
-    const bool has_room = std::exchange(wants_room_, false) && look_at_ > 0;
-    if (has_room)
-        look_at_ = 0;
-    return (ready != TW_NO_DEADLINE && expect(ready)) || has_room;
+    bool has_news = ready != TW_NO_DEADLINE && expect(ready);
+    for (search *const each : {&present_, &backlog_})
+        if (std::exchange(each->wants_room, false)) {
+            each->look_at = 0;
+            has_news = true;
+        }
+    return has_news;
 }
 
 // --- a step -------------------------------------------------------------------------------
@@ -174,7 +183,7 @@ std::int64_t membership::step(std::int64_t now) {
         return clock_.now() + pause;
     pause_.reset();
     const std::lock_guard hold(mutex_);
-    return std::min({renew_at_, look_at_, probe_at_, resume_at_});
+    return std::min({renew_at_, present_.look_at, backlog_.look_at, probe_at_, resume_at_});
 }
 
 int membership::work() {
@@ -195,7 +204,7 @@ int membership::work() {
 // Makes the rest of this step, or else the next one, look for jobs from the start.
 void membership::look_soon() {
     const std::lock_guard hold(mutex_);
-    look_at_ = from_ = 0;
+    present_.look_at = present_.from = 0;
 }
 
 std::int64_t membership::pause_after(int error) {
@@ -329,7 +338,7 @@ int membership::renew_for(std::int64_t length) {
 // True if a claim is due soon.
 bool membership::is_expecting() const {
     const std::lock_guard hold(mutex_);
-    return look_at_ < clock_.now() + settings_.horizon_ns;
+    return std::min(present_.look_at, backlog_.look_at) < clock_.now() + settings_.horizon_ns;
 }
 
 void membership::lose_membership() {
@@ -432,76 +441,113 @@ int membership::listen_to_others() {
     return 0;
 }
 
-void membership::look_at_once() {
-    const std::lock_guard hold(mutex_);
-    look_at_ = 0;
+// Moves what is late from the present search to that of the backlog.
+// REQUIRES: mutex held
+void membership::part_backlog(std::int64_t now) {
+    if (!database_.is_known())
+        return;
+    const std::int64_t present_begins = database_.at(now) - late_ns;
+    const std::int64_t late_from = std::min(present_.from, present_.sequence_from);
+    if (late_from >= present_begins)
+        return;
+    backlog_.from = std::min(backlog_.from, late_from);
+    backlog_.look_at = std::min(backlog_.look_at, now);
+    present_.from = std::max(present_.from, present_begins);
+    if (present_.sequence_from < present_begins)
+        present_.sequence_from = present_begins;
 }
 
-void membership::begin_again_at(std::int64_t from) {
+// Returns where to begin, and plans the next look in case that this one does not.
+std::int64_t membership::begin_look(search &which) {
     const std::lock_guard hold(mutex_);
-    from_ = std::min(from_, from);
+    which.look_at = never;
+    return std::exchange(which.from, TW_NO_DEADLINE);
 }
 
-// Plans the next look and probe, in case that this one does not, and returns where to begin.
-std::int64_t membership::begin_to_look() {
+void membership::begin_again(search &which, std::int64_t from, std::int64_t look_at) {
     const std::lock_guard hold(mutex_);
-    look_at_ = never;
-    // Another member may have claimed jobs since the last look, and may have died. Its jobs must not be late by
-    // more than its lease and a third.
-    probe_at_ = clock_.now() + std::min(poll_ns_, settings_.lease_ns + settings_.lease_ns / 3);
-    return std::exchange(from_, TW_NO_DEADLINE);
+    which.from = std::min(which.from, from);
+    which.look_at = std::min(which.look_at, look_at);
 }
 
-// Takes in what a look or a probe has seen.
-void membership::end_look(const tw_store_look &seen) {
+// Takes in what a look or a probe has seen of other members. Another one may claim jobs just now, and may die: its
+// jobs must not be late by more than its lease and a third.
+void membership::note_others(const tw_store_look &seen) {
     const std::int64_t now = clock_.now();
     has_dead_ = has_dead_ || seen.lease_end_ns <= seen.now_ns;
     const std::lock_guard hold(mutex_);
-    // Up to the horizon no other job is pending. If one becomes pending, this process puts it or is notified.
-    from_ = std::min({from_, seen.now_ns + settings_.horizon_ns, seen.next_ns});
+    probe_at_ = now + std::min(poll_ns_, settings_.lease_ns + settings_.lease_ns / 3);
     if (seen.lease_end_ns != TW_NO_DEADLINE)
         probe_at_ = std::min(probe_at_, std::max(database_.when(seen.lease_end_ns), now + pause_if_locked_ns));
-    if (seen.next_ns == TW_NO_DEADLINE)
+}
+
+// Takes in what a look or a probe has seen that left no jobs but those at `next_ns` and later. The next look comes
+// after a pause, so that jobs that enter the horizon one after the other are claimed in batches.
+void membership::end_look(search &by, const tw_store_look &seen, std::int64_t pause) {
+    note_others(seen);
+    const std::int64_t now = clock_.now();
+    const std::lock_guard hold(mutex_);
+    const std::int64_t next = std::min(seen.next_ns, std::exchange(by.sequence_from, TW_NO_DEADLINE));
+    const bool is_late = &by == &backlog_ && next < seen.now_ns - late_ns;
+    search &which = is_late ? backlog_ : present_;  // the backlog may have ended
+    // If a job becomes pending that is ready before that, this process puts it or is notified.
+    const bool is_told = notification_fd_ >= 0;
+    which.from = std::min({which.from, next, is_told ? seen.now_ns + announced_within_ns : 0});
+    if (next == TW_NO_DEADLINE)
         return;
-    const std::int64_t enters = database_.when(seen.next_ns) - settings_.horizon_ns;
-    // The pause lets jobs that enter the horizon one after the other be claimed in batches.
-    const std::int64_t soonest =
-        enters > now ? now + settings_.horizon_ns / 4 : now + pause_before_next_look_ns;
-    look_at_ = std::min(look_at_, std::max(enters, soonest));
+    const std::int64_t enters = is_late ? 0 : database_.when(next) - settings_.horizon_ns;
+    const std::int64_t soonest = now + (enters > now ? settings_.horizon_ns / 4 : pause);
+    which.look_at = std::min(which.look_at, std::max(enters, soonest));
+}
+
+membership::due membership::what_is_due() {
+    const std::int64_t now = clock_.now();
+    const std::lock_guard hold(mutex_);
+    part_backlog(now);
+    return {now >= present_.look_at, now >= backlog_.look_at, now >= probe_at_};
 }
 
 // Looks or probes, if it is time to. If a claim took as many jobs as it could, the next step looks again at once,
 // after it has renewed the lease if that is due, and read the notifications.
 int membership::look() {
-    const std::int64_t now = clock_.now();
-    bool may_claim;
-    {
-        const std::lock_guard hold(mutex_);
-        may_claim = now >= look_at_;
-        if (!may_claim && now < probe_at_)
-            return 0;
+    due what = what_is_due();
+    if (what.probe && !what.present && !what.backlog) {
+        if (const int error = probe(); error != 0)
+            return error;
+        what = what_is_due();
     }
-    if (!may_claim)
-        return probe();
+    if (!what.present && !what.backlog)
+        return 0;
     if (has_long_lease_) {
         has_long_lease_ = false;
         if (const int error = renew_for(settings_.lease_ns); error != 0)
             return error;
     }
-    const std::int64_t from = begin_to_look();
-    const claimed_jobs::reservation room = jobs_.reserve(claim_limit_);
-    if (note_room(room.size()) == 0) {
-        begin_again_at(from);
+    const int error = what.present ? look_for(present_) : 0;
+    return error == 0 && what.backlog ? look_for(backlog_) : error;
+}
+
+int membership::look_for(search &which) {
+    const bool is_late = &which == &backlog_;
+    const std::int64_t from = begin_look(which);
+    const claimed_jobs::reservation room =
+        jobs_.reserve(claim_limit_, is_late ? claimed_jobs::part::of_backlog : claimed_jobs::part::all);
+    if (room.size() == 0) {  // `note_settled` makes the membership look again
+        begin_again(which, from, clock_.now() + pause_if_no_room_ns);
+        const std::lock_guard hold(mutex_);
+        which.wants_room = true;
         return 0;
     }
+    const std::vector<const char *> kinds = handled_kinds();
+    tw_store_claim wanted = {lease_.member(), kinds.data(), kinds.size(), settings_.horizon_ns, room.size(), from};
+    if (is_late)
+        wanted.horizon_ns = -late_ns;
     tw_store_look seen = {};
     std::size_t count = 0;
     std::int64_t last = from;
-    const int error = claim(room.size(), from, seen, count, last);
-    if (error != 0) {
-        begin_again_at(from);
-        look_at_once();
-    }
+    const int error = claim(which, wanted, seen, count, last);
+    if (error != 0)
+        begin_again(which, from, 0);
     if (error == -ESTALE) {
         renew_at_ = 0;  // the renewal finds out whether the member is dead
         return 0;
@@ -512,57 +558,40 @@ int membership::look() {
         return error;
     if (count == claim_limit_)  // raise the limit slowly, because a claim that fails costs a timeout
         claim_limit_ = std::min(claim_batch, claim_limit_ + claim_limit_ / 16 + 1);
-    if (count == room.size()) {
-        sequence_from_ = std::min(sequence_from_, from);
-        begin_again_at(last);
-        look_at_once();
+    if (count < room.size()) {
+        end_look(which, seen, pause_before_next_look_ns);
         return 0;
     }
-    end_look(seen);
-    if (sequence_from_ == TW_NO_DEADLINE)
-        return 0;
-    // Claims of the sequence may have passed over jobs that other transactions had locked.
-    begin_again_at(std::exchange(sequence_from_, TW_NO_DEADLINE));
+    // The claims of a sequence may pass over jobs that other transactions have locked: end_look returns to its start.
+    begin_again(which, last, 0);
     const std::lock_guard hold(mutex_);
-    probe_at_ = std::min(probe_at_, clock_.now() + pause_before_next_look_ns);
+    which.sequence_from = std::min(which.sequence_from, from);
     return 0;
 }
 
 int membership::probe() {
     const std::int64_t begun = clock_.now();
     const bool from_start = begun >= probe_all_at_;
-    const std::int64_t former = begin_to_look(), from = from_start ? 0 : former;
+    const std::int64_t former = begin_look(present_), from = from_start ? 0 : former;
     tw_store_look seen = {};
     const std::vector<const char *> kinds = handled_kinds();
     const tw_store_claim wanted = {lease_.member(), kinds.data(), kinds.size(), settings_.horizon_ns, 0, from};
     const auto error = connection_.ask([&](const tw_store &store, void *connection) {
         return store.claim(connection, &wanted, nullptr, nullptr, &seen);
     });
-    if (error == 0) {
-        learn({begun, clock_.now(), seen.now_ns});
-        end_look(seen);
-        if (from_start)
-            probe_all_at_ = clock_.now() + std::max(poll_ns_, part_for_probes * (clock_.now() - begun));
+    if (error != 0)
+        begin_again(present_, former, never);
+    if (error == -ESTALE) {
+        renew_at_ = 0;
         return 0;
     }
-    begin_again_at(former);
-    {
-        const std::lock_guard hold(mutex_);
-        probe_at_ = 0;
-    }
-    if (error != -ESTALE)
+    if (error != 0)
         return static_cast<int>(error);
-    renew_at_ = 0;
+    learn({begun, clock_.now(), seen.now_ns});
+    end_look(present_, seen, 0);
+    if (from_start)
+        probe_all_at_ = clock_.now() + std::max(poll_ns_, part_for_probes * (clock_.now() - begun));
     return 0;
-}
-
-// If there is no room, `note_settled` makes the membership look again.
-std::size_t membership::note_room(std::size_t room) {
-    const std::lock_guard hold(mutex_);
-    wants_room_ = room == 0;
-    if (room == 0)
-        look_at_ = std::min(look_at_, clock_.now() + pause_if_no_room_ns);
-    return room;
 }
 
 std::vector<const char *> membership::handled_kinds() const {
@@ -585,16 +614,15 @@ bool is_readable(const tw_durable_job &job) {
 }  // namespace
 
 // `last` becomes the latest ready time of the claimed jobs.
-int membership::claim(std::size_t limit, std::int64_t from, tw_store_look &seen, std::size_t &count,
+int membership::claim(const search &which, tw_store_claim &wanted, tw_store_look &seen, std::size_t &count,
                       std::int64_t &last) {
-    const std::vector<const char *> kinds = handled_kinds();
-    const tw_store_claim wanted = {lease_.member(), kinds.data(), kinds.size(), settings_.horizon_ns, limit, from};
     struct context {
         membership &self;
         const tw_store_member &whom;
+        const bool is_late;
         std::int64_t &last;
         std::vector<std::unique_ptr<claimed_job>> claimed, unreadable;  // valid if the claim returns 0
-    } taking = {*this, wanted.member, last, {}, {}};
+    } taking = {*this, wanted.member, &which == &backlog_, last, {}, {}};
     database_clock::reading reading = {clock_.now(), 0, 0};
     const auto error = connection_.ask([&](const tw_store &store, void *connection) {
         return store.claim(
@@ -606,6 +634,7 @@ int membership::claim(std::size_t limit, std::int64_t from, tw_store_look &seen,
                     auto &jobs = is_readable(entry->job) ? into.claimed : into.unreadable;
                     jobs.push_back(std::make_unique<claimed_job>(
                         *entry, row, *into.self.handling_of(entry->job.kind), into.whom, into.self.jobs_));
+                    jobs.back()->is_late = into.is_late;
                     return 0;
                 });
             },

@@ -8,11 +8,14 @@
 // claim any more, and compares the database's list with `claimed_jobs`. The membership resumes again once a
 // second while another transaction locks a job that the membership must mark or release (`resume_at_`).
 //
-// A look asks the database for jobs that are due soon, and claims them; a probe only asks. Both begin at `from_`,
-// before which no job is pending that this process could know of: whoever makes an earlier job pending notifies
-// the membership, which then lowers `from_`. So looks do not read again, and again, what they have claimed
-// already, and what a database cannot clear away while another session reads an old state of the tables. From
-// time to time a probe begins at the start, for jobs whose notification was missed.
+// A look asks the database for jobs that are due soon, and claims them; a probe only asks. Both begin at a ready
+// time before which no job is pending that this process could know of: whoever makes an earlier job pending
+// notifies the membership, which then lowers that time (`search::from`). So looks do not read again, and again,
+// what they have claimed already, and what a database cannot clear away while another session reads an old state
+// of the tables. From time to time a probe begins at the start, for jobs whose notification was missed.
+//
+// Jobs that are late by more than a second, as after an outage, are the backlog, which has a search of its own.
+// So many of them may wait that they would delay all others: only a part of the room is for them.
 //
 // The lease of a process that holds no jobs matters to nobody. A process that has held none for the length of a
 // lease asks for a longer one, so that it need not renew often. Before its next claim it renews with the usual
@@ -87,7 +90,20 @@ class membership final : public agent {
     };
 
     int work();
+    struct search {
+        std::int64_t look_at;  // a local time; `never`: nothing is known to be pending
+        std::int64_t from;     // of the database's clock; TW_NO_DEADLINE during a look, or if nothing is pending
+        // Where a sequence of claims began that each reached their limits; TW_NO_DEADLINE: there is none.
+        std::int64_t sequence_from = TW_NO_DEADLINE;
+        bool wants_room = false;
+    };
+
+    struct due {
+        bool present, backlog, probe;
+    };
+
     void look_soon();
+    due what_is_due();
     int connect();
     int join();
     int renew_if_due();
@@ -104,17 +120,19 @@ class membership final : public agent {
     int listen_to_others();
     int look();
     int probe();
-    int claim(std::size_t limit, std::int64_t from, tw_store_look &seen, std::size_t &count, std::int64_t &last);
+    int look_for(search &which);
+    int claim(const search &which, tw_store_claim &wanted, tw_store_look &seen, std::size_t &count,
+              std::int64_t &last);
     bool expect(std::int64_t ready);
-    std::int64_t begin_to_look();
-    void end_look(const tw_store_look &seen);
-    void look_at_once();
-    void begin_again_at(std::int64_t from);
+    void part_backlog(std::int64_t now);
+    std::int64_t begin_look(search &which);
+    void end_look(search &by, const tw_store_look &seen, std::int64_t pause);
+    void note_others(const tw_store_look &seen);
+    void begin_again(search &which, std::int64_t from, std::int64_t look_at);
     std::vector<const char *> handled_kinds() const;
     int fail(const std::vector<std::unique_ptr<claimed_job>> &jobs, const tw_store_member &whom,
              std::size_t &locked);
     int bury();
-    std::size_t note_room(std::size_t room);
     void lose_membership();
     std::int64_t pause_after(int error);
     void watch_lease(std::int64_t now);
@@ -135,11 +153,10 @@ class membership final : public agent {
     troubles &troubles_;
     job_counters &counts_;
 
-    mutable std::mutex mutex_;  // guards the next five members
+    mutable std::mutex mutex_;  // guards the next four members
     std::list<handling> handlings_;
-    std::int64_t look_at_ = 0, probe_at_ = 0;  // local times
-    std::int64_t from_ = 0;                    // of the database's clock; TW_NO_DEADLINE during a look
-    bool wants_room_ = false;
+    search present_ = {0, 0}, backlog_ = {never, TW_NO_DEADLINE};
+    std::int64_t probe_at_ = 0;
 
     // `doubts_` counts the events after which the database and this process may disagree on the held jobs;
     // `resolved_doubts_` counts those that are resolved.
@@ -154,8 +171,6 @@ class membership final : public agent {
     std::atomic<bool> has_long_lease_{false};
     std::uint64_t claimed_by_renewal_ = 0;  // how many jobs this process had claimed at the last renewal
     std::int64_t busy_at_ = 0;              // the last renewal at which it had claimed more, or was about to
-    // Where a sequence of claims began that each reached their limits; TW_NO_DEADLINE: there is none.
-    std::int64_t sequence_from_ = TW_NO_DEADLINE;
     std::int64_t probe_all_at_ = 0;  // when a probe must begin at the start
     std::size_t claim_limit_;  // limit of the next claim; lower after a claim that took too long
     int notification_fd_ = -1;

@@ -49,6 +49,7 @@ int complete(const tw_durable_options &options, settings &all) {
         return refuse(-EINVAL, "the horizon is shorter than 10 ms, or longer than 1 min");
     if (!choose<std::uint32_t>(options.hold, 4096, 1, 1u << 20, all.hold))
         return refuse(-EINVAL, "`hold` is more than 2^20");
+    all.backlog = options.backlog;
     if (!choose(options.threads, 4u, 1u, 256u, all.threads))
         return refuse(-EINVAL, "more than 256 threads");
     all.workers = options.workers;

@@ -354,3 +354,47 @@ TEST(an_idle_process_takes_over_from_a_dead_one_within_a_lease_and_a_third) {
         assert_int_equal(self->count, 1);
     }
 }
+
+/* --- a backlog ------------------------------------------------------------------------------------ */
+
+/* Puts jobs that became ready one after the other, a millisecond apart, and the last of them a minute ago. */
+static void put_backlog(unsigned count) {
+    static char keys[5000][16];
+    static struct tw_durable_job jobs[5000];
+    assert_true(count <= COUNT_OF(jobs));
+    for (unsigned i = 0; i < count; ++i) {
+        snprintf(keys[i], sizeof keys[i], "late %05u", i);
+        jobs[i] = mail(keys[i], tw_runtime_now(self->rt) - MINUTE - (int64_t)(count - i) * MS);
+        jobs[i].absolute = 1;
+    }
+    assert_int_equal(tw_durable_put_many(self->keeper, jobs, count, TW_DURABLE_REPLACE), 0);
+}
+
+TEST(a_backlog_runs_in_the_order_in_which_its_jobs_were_ready) {
+    begin_with((struct tw_durable_options){.poll_ns = 20 * MS});
+    advance(self, HOUR);
+    put_backlog(90);
+    advance(self, 10 * SECOND);
+    assert_int_equal(self->count, 90);
+    for (unsigned i = 1; i < self->count; ++i)
+        assert_true(strcmp(self->fires[i - 1].key, self->fires[i].key) < 0);
+}
+
+
+/* With a limit of the backlog, only so many of its jobs are held at a time; other jobs need not wait for them. */
+TEST(a_backlog_takes_no_more_than_its_part_of_the_room) {
+    begin_with((struct tw_durable_options){.poll_ns = 20 * MS, .backlog = 7});
+    advance(self, HOUR);
+    script.settle = broken(0, 0);
+    put_backlog(1000);
+    put_mail(self, "present", SECOND);
+    uint64_t most = 0;
+    for (unsigned i = 0; i < 100; ++i) {
+        advance(self, 20 * MS);
+        if (stats_of(self).held > most)
+            most = stats_of(self).held;
+    }
+    assert_in_range(most, 1, 8); /* and the present one */
+    advance(self, MINUTE);
+    assert_int_equal(stats_of(self).started, 1001);
+}

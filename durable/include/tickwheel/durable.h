@@ -152,13 +152,16 @@ struct tw_durable_options {
                            process number */
     int64_t lease_ns;   /* how long after the end of this process others take over; 1 s to 1 h. 0: 15 s.
                            The library renews the lease when a third of it has passed. A lease should
-                           outlast a failover */
+                           outlast a failover. A process that holds no jobs renews once a minute */
     int64_t poll_ns;    /* how often this process asks the database for new jobs without a
-                           notification; 10 ms to 30 s. 0: 10 s, or 100 ms if the database sends no
+                           notification; 10 ms to 30 s. 0: 20 s, or 100 ms if the database sends no
                            notifications */
     int64_t horizon_ns; /* this process claims jobs that are due within this time; 10 ms to 1 min. 0: 2 s */
     uint32_t hold;      /* most jobs that this process holds at a time, at most 2^20. 0: 4096. Set
                            it higher for more than 2,000 jobs a second */
+    uint32_t backlog;   /* how many of them may be late by more than a second, as after an outage. Such jobs
+                           run in the order in which they were ready, while other jobs fire on time. 0: as
+                           many as the workers run in 25 ms, at least one less than `threads` */
     int64_t timeout_ns; /* longest wait for one answer of the database; 10 ms to 1 min, and with a runtime not
                            longer than the lease. 0: 5 s, or the lease if that is shorter */
     struct tw_workers *workers; /* run the handlers; NULL: the connection has a pool of its own */

@@ -89,7 +89,8 @@ struct tw_store_member {
     int64_t epoch;
 };
 
-/* A claim of the jobs of these kinds that are ready within `horizon_ns` from now. If there are more than
+/* A claim of the jobs of these kinds that are ready within `horizon_ns` from now; if that is negative, of those
+ * that have been ready for so long. If there are more than
  * `limit`, the claim takes those of each kind that are ready first. */
 struct tw_store_claim {
     struct tw_store_member member;

@@ -1,7 +1,9 @@
 #!/bin/sh
-# postgres.sh init|start|stop|kill|address FOLDER [SETTING=VALUE...]: a private PostgreSQL server.
+# postgres.sh init FOLDER [OPTION...] | start FOLDER [SETTING=VALUE...] | stop|kill|address FOLDER: a private PostgreSQL
+# server.
 #
-#   init     makes the server's files in FOLDER, which must not exist. Choose a short path: it holds the socket
+#   init     makes the server's files in FOLDER, which must not exist, with these options of initdb. Choose a short path:
+#            it holds the socket
 #   start    starts the server, with these settings in addition to those below, and waits until it answers
 #   stop     stops the server as for a restart: the server ends all connections first
 #   kill     kills all processes of the server at once, as a power cut would
@@ -11,7 +13,7 @@
 # whom Debian's package creates.
 set -eu
 [ $# -ge 2 ] || {
-    sed -n 's/^# \{0,1\}//; 2p' "$0" >&2
+    sed -n 's/^# \{0,1\}//; 2,3p' "$0" >&2
     exit 2
 }
 verb=$1 folder=$2
@@ -44,7 +46,7 @@ case $verb in
 init)
     mkdir "$folder"
     [ "$(id -u)" -ne 0 ] || chown postgres:postgres "$folder"
-    as_server "$bin/initdb" -D "$folder/data" -U postgres -A trust -E UTF8 --locale=C --no-sync \
+    as_server "$bin/initdb" -D "$folder/data" -U postgres -A trust -E UTF8 --locale=C --no-sync "$@" \
         >"$folder/init.log" 2>&1 || say_log init.log
     ;;
 start)

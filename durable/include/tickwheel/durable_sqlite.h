@@ -19,7 +19,9 @@
  *                only read so far, SQLite refuses to write if another connection has written since
  *                (-EBUSY). Without a transaction, each call is one of its own.
  *   Durability   That of `db`: what is committed survives the end of the process. With PRAGMA synchronous =
- *                FULL, which is SQLite's default, it survives a power cut, too.
+ *                FULL, which is SQLite's default, it survives a power cut, too. If you have turned the
+ *                write-ahead log off, which tw_durable_open turns on, that takes EXTRA: otherwise a power cut
+ *                can undo the last commit.
  *   Results      A call that fails has changed nothing, and leaves the transaction open: roll it back or go
  *                on. But after -ENOSPC, -EIO and -ENOMEM SQLite may have rolled back the whole transaction;
  *                sqlite3_get_autocommit then returns 1. Both functions can return:

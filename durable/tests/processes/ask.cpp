@@ -9,6 +9,7 @@
 //   put KIND KEY MILLISECONDS
 //   remove KIND KEY
 //   list                             one job on each line: kind, key, state and error
+//   jobs                             one job on each line: key, state, token, attempts, period and payload
 //   count | now | counts | dump | go | close
 #include <sys/prctl.h>
 
@@ -154,6 +155,22 @@ int list(program &self, std::string &text) {
         &text);
 }
 
+void tell_jobs(program &self) {
+    std::string text;
+    const int result = tw_durable_list(
+        self.jobs, nullptr,
+        [](const tw_durable_entry *entry, void *all) {
+            auto &lines = *static_cast<std::string *>(all);
+            lines += entry->job.key + (' ' + std::to_string(entry->state)) + ' ' +
+                     std::to_string(entry->token) + ' ' + std::to_string(entry->attempts) + ' ' +
+                     std::to_string(entry->job.period_ns) + ' ';
+            lines.append(static_cast<const char *>(entry->job.payload), entry->job.size) += '\n';
+            return 0;
+        },
+        &text);
+    answer(self, result, text);
+}
+
 void tell_list(program &self) {
     std::string text;
     const int result = list(self, text);
@@ -198,6 +215,8 @@ void carry_out(program &self, const std::string &verb, std::istream &words) {
         answer(self, tw_durable_count(self.jobs, nullptr));
     else if (verb == "list")
         tell_list(self);
+    else if (verb == "jobs")
+        tell_jobs(self);
     else if (verb == "now")
         answer(self, tw_durable_now(self.jobs));
     else if (verb == "counts")

@@ -58,15 +58,16 @@ def folder():
 
 
 class Server:
-    """A PostgreSQL server for one test."""
+    """A PostgreSQL server for one test. Its folder may exist: then it has the server's files."""
 
-    def __init__(self, home, *settings):
-        self.folder, self.settings = home, settings
-        self.do("init")
-        self.start()
+    def __init__(self, home, *settings, options=(), environment=None):
+        self.folder, self.settings, self.environment = home, settings, {**os.environ, **(environment or {})}
+        if not home.exists():
+            self.do("init", *options)
 
     def do(self, verb, *settings):
-        done = subprocess.run([POSTGRES, verb, self.folder, *settings], stdout=subprocess.PIPE, text=True, timeout=120)
+        done = subprocess.run([POSTGRES, verb, self.folder, *settings], stdout=subprocess.PIPE, text=True, timeout=120,
+                              env=self.environment)
         if done.returncode == 3:
             sys.exit(SKIPPED)
         expect(done.returncode == 0, f"postgres.sh {verb} failed")
@@ -111,15 +112,20 @@ class Server:
 
 
 @contextlib.contextmanager
+def running_server(home, *settings, **more):
+    made = Server(home, *settings, **more)
+    try:
+        made.start()
+        yield made
+    finally:
+        if (home / "data/postmaster.pid").exists():
+            subprocess.run([POSTGRES, "stop", home], stderr=subprocess.DEVNULL)
+
+
+@contextlib.contextmanager
 def server(*settings):
-    with folder() as home:
-        made = None
-        try:
-            made = Server(home / "pg", *settings)
-            yield made
-        finally:
-            if (home / "pg/data/postmaster.pid").exists():
-                subprocess.run([POSTGRES, "stop", home / "pg"], stderr=subprocess.DEVNULL)
+    with folder() as home, running_server(home / "pg", *settings) as made:
+        yield made
 
 
 @contextlib.contextmanager

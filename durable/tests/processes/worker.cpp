@@ -7,6 +7,8 @@
 //   timeout_ms=N   longest wait for the database
 //   horizon_ms=N   as the option of tw_durable_open
 //   padding=N      bytes of a payload
+//   lease_ms=N     as the option of tw_durable_open, otherwise a second
+//   attempts=N     as the option of tw_durable_register. Each put is preceded by a requeue of a failed job
 //   drain=1        removes all periodic jobs, and ends when there are no more jobs
 //
 // SIGUSR1 ends the puts, SIGTERM the process.
@@ -118,8 +120,11 @@ class putter {
         while (!it_.ends && (it_.puts || !plans_.empty())) {
             while (!plans_.empty() && (plans_.begin()->first <= steady() || !it_.puts))
                 carry_out_first();
-            if (it_.puts)
+            if (it_.puts) {
+                if (it_.setting("attempts", 0) != 0)
+                    requeue_one();
                 put_new();
+            }
             pause_for(
                 static_cast<std::int64_t>(random_below(&seed_, static_cast<std::uint64_t>(2 * pause_ns_))));
         }
@@ -168,12 +173,42 @@ class putter {
         job.due_ns = delay;
         job.period_ns = period;
         job.missed = up_to(2) == 0 ? TW_DURABLE_COALESCE : TW_DURABLE_BURST;
-        it_.events.write("puts", {}, R"("key":"%s","version":%d,"delay":%lld,"period":%lld)", key.c_str(),
-                         version, static_cast<long long>(delay), static_cast<long long>(period));
+        const std::int64_t settled = settled_until();
+        it_.events.write("puts", {},
+                         R"("key":"%s","version":%d,"delay":%lld,"period":%lld,"settled":%lld)", key.c_str(),
+                         version, static_cast<long long>(delay), static_cast<long long>(period),
+                         static_cast<long long>(settled));
         int result = tw_durable_put(it_.jobs, &job, TW_DURABLE_ADD);
         if (result == -EEXIST && (result = tw_durable_put(it_.jobs, &job, TW_DURABLE_REPLACE)) == 0)
             result = 1;  // the put has replaced a job
         it_.events.write("put", {}, R"("key":"%s","version":%d,"result":%d)", key.c_str(), version, result);
+    }
+
+    // The database has all answers that were given before this time. 0: not known.
+    std::int64_t settled_until() {
+        const moment before;
+        tw_durable_counts counts{};
+        tw_durable_stats(it_.jobs, &counts);
+        return counts.running == 0 && counts.unsettled == 0 ? before.boot : 0;
+    }
+
+    void requeue_one() {
+        tw_durable_filter first{};
+        first.states = TW_DURABLE_FAILED;
+        first.limit = 1;
+        std::string key;
+        const int error = tw_durable_list(
+            it_.jobs, &first,
+            [](const tw_durable_entry *entry, void *found) {
+                *static_cast<std::string *>(found) = entry->job.key;
+                return 0;
+            },
+            &key);
+        if (error != 0 || key.empty())
+            return;
+        it_.events.write("requeues", {}, R"("key":"%s")", key.c_str());
+        it_.events.write("requeued", {}, R"("key":"%s","result":%lld)", key.c_str(),
+                         static_cast<long long>(tw_durable_requeue(it_.jobs, kind, key.c_str())));
     }
 
     void remove(const std::string &key) {
@@ -237,7 +272,7 @@ void drain(program &self) {
 int open_once(program &self) {
     tw_durable_options options{};
     options.name = self.name.c_str();
-    options.lease_ns = TW_SECOND;
+    options.lease_ns = self.setting("lease_ms", 1000) * ms;
     options.timeout_ns = self.setting("timeout_ms", 1000) * ms;
     options.horizon_ns = self.setting("horizon_ms", 0) * ms;
     options.on_event = on_event;
@@ -247,7 +282,8 @@ int open_once(program &self) {
     if (error != 0 || self.setting("handle", 0) == 0)
         return error;
     tw_durable_retries retries{};
-    retries.attempts = 100'000;  // a try whose process was killed counts
+    // By default without end, because a try whose process was killed counts.
+    retries.attempts = static_cast<std::uint32_t>(self.setting("attempts", 100'000));
     retries.backoff_ns = 50 * ms;
     retries.backoff_max_ns = 200 * ms;
     return tw_durable_register(self.jobs, kind, on_fire, &self, &retries);

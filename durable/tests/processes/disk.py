@@ -178,11 +178,16 @@ class Disk:
             part = Path(name).relative_to(self.folder)
             path = place / part
             if file is None:
-                path.unlink(missing_ok=True) if not path.is_dir() else path.rmdir()
+                path.rmdir() if path.is_dir() else path.unlink(missing_ok=True)
+            elif not path.parent.is_dir() or (self.base and file is not FOLDER and file.is_copy_of(self.base / part)):
+                continue
             elif file is FOLDER:
                 path.mkdir(exist_ok=True)
-            elif path.parent.is_dir() and not (self.base and file.is_copy_of(self.base / part)):
+            else:
                 path.write_bytes(self.content(file, choice, chance, block))
+            if file:
+                parent = path.parent.stat()
+                os.chown(path, parent.st_uid, parent.st_gid)  # the server's files are not this user's
 
     def content(self, file, choice, chance, block):
         content = bytearray(file.content()) if file.later else file.content()

@@ -6,8 +6,8 @@ removes, requeues and handles jobs, and writes a log. The log is one of these fi
 returned before which write. Then, for each cut, disk.py builds the files that a disk could hold, ASK (ask.cpp) opens the
 database, and its jobs are compared with the log.
 
-The short form chooses the cuts by the seed. With TW_NIGHTLY=1 the test cuts SQLite's files at every write, three times;
-and PostgreSQL's at 400 writes, because the server must start for each.
+The short form chooses the cuts by the seed. With TW_NIGHTLY=1 the test cuts SQLite's files at every write; and
+PostgreSQL's at 100 writes, because a server must start for each cut.
 """
 import argparse
 import contextlib
@@ -281,6 +281,24 @@ def expect_none_broken(broken):
            "\n".join(line for each in broken[:5] for line in each[:5]))
 
 
+class PostgresChecker(Checker):
+    def compare(self, promises):
+        """Starts a server on the files, but those that say that one is running. It need not sync: nothing cuts its
+        power."""
+        for each in (self.place / "pg").glob(".s.PGSQL.*"):
+            each.unlink()
+        (self.place / "pg/data/postmaster.pid").unlink(missing_ok=True)
+        server = running.Server(self.place / "pg")
+        server.do("start", *SETTINGS, "fsync=off", "autovacuum=off")
+        try:
+            found = self.found(server.address())
+            token = server.psql("select nextval('tickwheel.token')")
+        finally:
+            server.kill()
+        expect(token, "the server did not answer")
+        yield from promises.broken(found, int(token))
+
+
 # --- the tests ------------------------------------------------------------------------------------
 
 def create_orders(path):
@@ -336,11 +354,34 @@ def test_sqlite(*all_of_it):
            "with a rollback journal, synchronous = full is enough: change what durable_sqlite.h says")
 
 
+# A small memory and log, so that the server also writes tables, makes checkpoints, and uses files of the log again.
+SETTINGS = ("shared_buffers=1MB", "min_wal_size=2MB", "max_wal_size=2MB", "bgwriter_delay=10ms", "wal_writer_delay=10ms",
+            "autovacuum_naptime=1s")
+
+
+def test_postgres(home, options, processes):
+    recorded = Recorded(home, options, processes)
+    # Checksums, so that the server notices pages that are there in part.
+    files = recorded.folder / "pg"
+    running.Server(files, options=["--wal-segsize=1", "--data-checksums"])
+    recorded.copy_base()
+    with running.running_server(files, *SETTINGS, environment=recorded.environment) as server:
+        recorded.work(server.address(), 1, padding=1500)
+        wait_until(lambda: server.psql("select pg_current_wal_insert_lsn() = pg_current_wal_flush_lsn()") == "t",
+                   "the server writes the last answers by itself")
+        server.kill()
+    checker = PostgresChecker(home, options, processes)
+    wanted = options.cuts or (100 if running.is_nightly() else 4)
+    expect_none_broken(check_cuts("postgres", recorded, checker, wanted, (NOTHING, SOME), True))
+    lost = check_cuts("without syncs", recorded, checker, 1, (SOME,), True, forgets_syncs=True)
+    expect(lost, "the test does not notice a disk that ignores syncs")
+
+
 def test(options):
     print(f"seed {options.seed}", flush=True)
     with running.folder() as home, running.ended_at_last() as processes:
         try:
-            {"sqlite": test_sqlite}[options.kind](home, options, processes)
+            {"sqlite": test_sqlite, "postgres": test_postgres}[options.kind](home, options, processes)
         finally:
             if options.keep:
                 shutil.copytree(home, options.keep, dirs_exist_ok=True)

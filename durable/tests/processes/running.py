@@ -47,9 +47,9 @@ def boot_now():
 
 
 @contextlib.contextmanager
-def folder():
+def folder(place="/tmp"):
     """A folder with a short name, because the path of a socket must be short."""
-    made = Path(tempfile.mkdtemp(prefix="tw-", dir="/tmp"))
+    made = Path(tempfile.mkdtemp(prefix="tw-", dir=place))
     made.chmod(0o755)
     try:
         yield made

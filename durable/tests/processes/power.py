@@ -197,8 +197,18 @@ def cuts_of(recorded, starts_are_durable, chosen, **how):
     yield number, disk, promises
 
 
-def count_writes(recorded):
-    return sum(1 for _ in cuts_of(recorded, False, lambda _: True)) - 1
+def choose_cuts(recorded, wanted, chance):
+    """Returns the number of writes, and that many of them by chance; half as many are the first after a removal or a
+    requeue, as these are rare."""
+    rare, before = [], 0
+    for number, _, promises in cuts_of(recorded, False, lambda _: True):
+        now = promises.counts["removals"] + promises.counts["requeues"]
+        if now != before:
+            rare.append(number)
+        before = now
+    expect(number > 100, f"only {number} writes were recorded")
+    some = chance.sample(range(number), min(wanted, number)) + chance.sample(rare, min(wanted // 2, len(rare)))
+    return number, set(some)
 
 
 class Checker:
@@ -264,9 +274,8 @@ class SqliteChecker(Checker):
 
 def check_cuts(title, recorded, checker, wanted, choices, starts_are_durable, **how):
     """Checks that many cuts, with each of the choices. Returns how many broke a promise."""
-    begun, writes = time.monotonic(), count_writes(recorded)
-    expect(writes > 100, f"only {writes} writes were recorded")
-    chosen = set(checker.random.sample(range(writes), min(wanted, writes)))
+    begun = time.monotonic()
+    writes, chosen = choose_cuts(recorded, wanted, checker.random)
     every = [each for number, disk, promises in cuts_of(recorded, starts_are_durable, chosen.__contains__, **how)
              for choice in choices for each in [checker.check(number, disk, promises, choice)]]
     *_, (_, _, promises) = cuts_of(recorded, starts_are_durable, lambda _: False)
@@ -329,7 +338,7 @@ def test_worker(home, options, processes):
     for seconds in (1.0, 0.5):  # the end of the first deletes the write-ahead log
         recorded.work(f"sqlite:{recorded.folder}/jobs.db", seconds, seed=options.seed + int(seconds))
     checker = SqliteChecker(home, options, processes, compare_orders=compare_orders)
-    wanted = options.cuts or (10**9 if running.is_nightly() else 40)
+    wanted = options.cuts or (10**9 if running.is_nightly() else 30)
     expect_none_broken(check_cuts("sqlite", recorded, checker, wanted, (NOTHING, EVERYTHING, SOME), False))
     lost = check_cuts("without syncs", recorded, checker, 10, (NOTHING, SOME), False, forgets_syncs=True)
     expect(len(lost) >= 5, "the test does not notice a disk that ignores syncs")

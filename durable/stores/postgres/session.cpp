@@ -3,9 +3,11 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
+#include <memory>
 
 namespace tickwheel::durable::postgres {
 
@@ -61,11 +63,16 @@ bool splits_password(const char *address) {
     return std::memchr(rest, '@', std::strcspn(rest, "?")) != nullptr;
 }
 
-bool has_ports(const PQconninfoOption *options) {
+const char *value_of(const PQconninfoOption *options, const char *keyword) {
     for (; options->keyword != nullptr; ++options)
-        if (std::strcmp(options->keyword, "port") == 0 && options->val != nullptr)
-            return options->val[std::strspn(options->val, "0123456789,")] == 0;
-    return true;
+        if (std::strcmp(options->keyword, keyword) == 0 && options->val != nullptr)
+            return options->val;
+    return "";
+}
+
+bool has_ports(const PQconninfoOption *options) {
+    const char *const ports = value_of(options, "port");
+    return ports[std::strspn(ports, "0123456789,")] == 0;
 }
 
 bool is_well_formed(const char *address) {
@@ -76,6 +83,52 @@ bool is_well_formed(const char *address) {
     PQconninfoFree(options);
     return good;
 }
+
+// A server of an address. All empty: whatever the address says.
+struct place {
+    std::string host, hostaddr, port;
+};
+
+std::vector<std::string> parts_of(const std::string &list) {
+    std::vector<std::string> parts;
+    for (std::size_t begin = 0, end = 0; end != std::string::npos; begin = end + 1) {
+        end = list.find(',', begin);
+        parts.push_back(list.substr(begin, end - begin));
+    }
+    return parts;
+}
+
+// The part of a list that belongs to a server: one part may stand for all servers.
+std::string part_for(const std::vector<std::string> &parts, std::size_t number) {
+    return parts.size() == 1 ? parts[0] : parts[number];
+}
+
+// The servers of an address, or one place that is empty if there is nothing to divide: the lists have an
+// empty part, which means a default, or libpq refuses their lengths.
+std::vector<place> places_of(const std::string &hosts, const std::string &addresses,
+                             const std::string &ports) {
+    const std::vector<std::string> lists[] = {parts_of(hosts), parts_of(addresses), parts_of(ports)};
+    const std::size_t count = std::max(lists[0].size(), lists[1].size());
+    for (const std::vector<std::string> &list : lists)
+        if ((list.size() != count && list.size() != 1) ||
+            (list.size() > 1 && std::find(list.begin(), list.end(), "") != list.end()))
+            return {place{}};
+    std::vector<place> places;
+    for (std::size_t i = 0; i < count; ++i)
+        places.push_back({part_for(lists[0], i), part_for(lists[1], i), part_for(lists[2], i)});
+    return places;
+}
+
+std::vector<place> places_of(const char *address) {
+    const std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)> options(
+        PQconninfoParse(address, nullptr), PQconninfoFree);
+    if (options == nullptr)
+        return {place{}};
+    return places_of(value_of(options.get(), "host"), value_of(options.get(), "hostaddr"),
+                     value_of(options.get(), "port"));
+}
+
+bool is_loss(int error) { return error == -ENOTCONN || error == -ETIMEDOUT; }
 
 std::string without_newline(const char *text) {
     std::string line = text != nullptr ? text : "";
@@ -131,14 +184,32 @@ int session::connect_in_time() {
     return -ENOTCONN;
 }
 
-int session::open(const char *address) {
-    // The parser's error text may repeat a part of the address, and so of a password.
-    if (!is_well_formed(address))
-        return broken(-EINVAL, "the address is malformed");
+// libpq would try one server after the other, too, but an attempt of its asynchronous calls has no end of its
+// own: a server that is silent, as after the failure of a machine, would use up the time of all.
+int session::connect(const char *address) {
+    const std::vector<place> places = places_of(address);
+    const std::int64_t until = steady_now() + timeout_ns_;
+    std::string all_why;
+    int error = 0;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+        const std::int64_t now = steady_now();
+        wait_until_ = now + (until - now) / static_cast<std::int64_t>(places.size() - i);
+        error = connect_to(address, places[i].host, places[i].hostaddr, places[i].port);
+        if (!is_loss(error))
+            return error;
+        all_why += (i != 0 ? "; " : "") + why_;
+    }
+    return broken(error, all_why.c_str());
+}
 
-    const char *const keys[] = {"dbname", "fallback_application_name", "client_encoding", nullptr};
-    const char *const values[] = {address, "tickwheel", "UTF8", nullptr};
-    wait_until_ = steady_now() + timeout_ns_;
+int session::connect_to(const char *address, const std::string &host, const std::string &hostaddr,
+                        const std::string &port) {
+    // Those after the address override its own, unless they are empty.
+    const char *const keys[] = {"dbname",          "host", "hostaddr", "port", "fallback_application_name",
+                                "client_encoding", nullptr};
+    const char *const values[] = {address,     host.c_str(), hostaddr.c_str(), port.c_str(),
+                                  "tickwheel", "UTF8",       nullptr};
+    PQfinish(connection_);
     connection_ = PQconnectStartParams(keys, values, 1);
     if (connection_ == nullptr)
         return broken(-ENOMEM, "no memory");
@@ -147,7 +218,14 @@ int session::open(const char *address) {
         connection_, [](void *, const char *) {}, nullptr);
     if (PQstatus(connection_) == CONNECTION_BAD)
         return broken(-ENOTCONN, PQerrorMessage(connection_));
-    if (const int error = connect_in_time(); error != 0)
+    return connect_in_time();
+}
+
+int session::open(const char *address) {
+    // The parser's error text may repeat a part of the address, and so of a password.
+    if (!is_well_formed(address))
+        return broken(-EINVAL, "the address is malformed");
+    if (const int error = connect(address); error != 0)
         return error;
     PQsetnonblocking(connection_, 1);
     // The search path finds only the system's operators, functions and types. Otherwise another user could

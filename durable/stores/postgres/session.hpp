@@ -20,7 +20,8 @@ class session {
     session &operator=(const session &) = delete;
     ~session() { PQfinish(connection_); }
 
-    // Connects. Returns 0, or an error of durable.h, which why() explains.
+    // Connects. If the address names several servers, each that does not answer gets an equal share of the
+    // time. Returns 0, or an error of durable.h, which why() explains.
     int open(const char *address);
 
     // Calls a statement by its number among the texts given to prepare_later. Returns 0 or an error of
@@ -60,6 +61,9 @@ class session {
     void abandon();
 
   private:
+    int connect(const char *address);
+    int connect_to(const char *address, const std::string &host, const std::string &hostaddr,
+                   const std::string &port);
     int connect_in_time();
     std::string server_limit(int percent_of_timeout) const;  // ms
     int prepare(std::size_t statement);

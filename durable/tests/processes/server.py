@@ -12,6 +12,7 @@ import os
 import queue
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -347,6 +348,18 @@ def bad_addresses_have_documented_errors_without_the_password(bench):
         expect(said["result"] == -error, f"{address}: {said['result']} instead of {-error}, {said['why']}")
         expect(SECRET not in said["why"] + asker.errors, f"{address}: the password is in: {said['why']}")
         expect(said["why"], f"{address}: there is no explanation")
+
+
+def a_silent_server_leaves_time_for_the_next(bench):
+    """As after the failure of a machine: it is still first in the address."""
+    with socket.create_server(("127.0.0.1", 0)) as silent, stalled(bench) as between:
+        ports = f"{silent.getsockname()[1]},{between.port}"
+        address = f"postgresql:///postgres?host=127.0.0.1,localhost&port={ports}&user=postgres&sslmode=disable"
+        asker = bench.opened("timeout_ms=2000", address=address + "&target_session_attrs=read-write")
+        expect(asker.do("put", "other", "x", 10**8, result=0), "it is put")
+        between.mode = HOLE
+        bench.asker().do("open", address, "timeout_ms=200", result=-errno.ETIMEDOUT)
+        between.mode = PASS
 
 
 def passwords_are_nowhere(bench):
@@ -767,7 +780,8 @@ TESTS = [
     a_put_joins_the_callers_transaction, a_remove_joins_the_callers_transaction, a_put_by_sql_replaces_or_keeps,
     a_remove_by_sql_tells_whether_it_prevented_a_fire, bad_arguments_of_sql_are_refused,
     names_that_are_not_utf8_are_refused_by_sql, a_row_that_is_not_utf8_stops_no_other,
-    bad_addresses_have_documented_errors_without_the_password, passwords_are_nowhere, a_server_that_can_only_be_read,
+    bad_addresses_have_documented_errors_without_the_password, a_silent_server_leaves_time_for_the_next,
+    passwords_are_nowhere, a_server_that_can_only_be_read,
     without_a_right_nothing_fires_and_an_event_says_why, a_lock_on_the_jobs_does_not_end_the_lease,
     jobs_that_two_others_remove_one_after_the_other_do_not_fire,
     a_lock_on_a_job_that_is_due_delays_no_other, a_lock_on_a_job_that_has_run_delays_no_other_answer,

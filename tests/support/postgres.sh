@@ -1,9 +1,10 @@
 #!/bin/sh
-# postgres.sh init FOLDER [OPTION...] | start FOLDER [SETTING=VALUE...] | stop|kill|address FOLDER: a private PostgreSQL
-# server.
+# postgres.sh init FOLDER [OPTION...] | copy FOLDER ADDRESS | start FOLDER [SETTING=VALUE...] | stop|kill|address FOLDER:
+# a private PostgreSQL server.
 #
 #   init     makes the server's files in FOLDER, which must not exist, with these options of initdb. Choose a short path:
 #            it holds the socket
+#   copy     makes the files of a standby, which follows the server at ADDRESS
 #   start    starts the server, with these settings in addition to those below, and waits until it answers
 #   stop     stops the server as for a restart: the server ends all connections first
 #   kill     kills all processes of the server at once, as a power cut would
@@ -48,6 +49,11 @@ init)
     [ "$(id -u)" -ne 0 ] || chown postgres:postgres "$folder"
     as_server "$bin/initdb" -D "$folder/data" -U postgres -A trust -E UTF8 --locale=C --no-sync "$@" \
         >"$folder/init.log" 2>&1 || say_log init.log
+    ;;
+copy)
+    mkdir "$folder"
+    [ "$(id -u)" -ne 0 ] || chown postgres:postgres "$folder"
+    as_server "$bin/pg_basebackup" -D "$folder/data" -d "$1" --write-recovery-conf --checkpoint=fast --no-sync >&2
     ;;
 start)
     settings=

@@ -58,11 +58,16 @@ def folder(place="/tmp"):
 
 
 class Server:
-    """A PostgreSQL server for one test. Its folder may exist: then it has the server's files."""
+    """A PostgreSQL server for one test. Its folder may exist: then it has the server's files. `follows` is the address
+    of another server, if this one is to be its standby, and `by` the address by which it follows."""
 
-    def __init__(self, home, *settings, options=(), environment=None):
+    def __init__(self, home, *settings, options=(), environment=None, follows=None, by=None):
         self.folder, self.settings, self.environment = home, settings, {**os.environ, **(environment or {})}
-        if not home.exists():
+        if follows:
+            self.do("copy", follows)
+            with (home / "data/postgresql.auto.conf").open("a") as file:
+                file.write(f"primary_conninfo = '{by}'\n")
+        elif not home.exists():
             self.do("init", *options)
 
     def do(self, verb, *settings):

@@ -58,8 +58,8 @@ def folder(place="/tmp"):
 
 
 class Server:
-    """A PostgreSQL server for one test. Its folder may exist: then it has the server's files. `follows` is the address
-    of another server, if this one is to be its standby, and `by` the address by which it follows."""
+    """A PostgreSQL server for one test. Its folder may exist: then it has the server's files. A standby
+    is made from the server at the address `follows`, and follows it by the address `by`."""
 
     def __init__(self, home, *settings, options=(), environment=None, follows=None, by=None):
         self.folder, self.settings, self.environment = home, settings, {**os.environ, **(environment or {})}

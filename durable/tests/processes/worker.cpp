@@ -174,9 +174,8 @@ class putter {
         job.period_ns = period;
         job.missed = up_to(2) == 0 ? TW_DURABLE_COALESCE : TW_DURABLE_BURST;
         const std::int64_t settled = settled_until();
-        it_.events.write("puts", {},
-                         R"("key":"%s","version":%d,"delay":%lld,"period":%lld,"settled":%lld)", key.c_str(),
-                         version, static_cast<long long>(delay), static_cast<long long>(period),
+        it_.events.write("puts", {}, R"("key":"%s","version":%d,"delay":%lld,"period":%lld,"settled":%lld)",
+                         key.c_str(), version, static_cast<long long>(delay), static_cast<long long>(period),
                          static_cast<long long>(settled));
         int result = tw_durable_put(it_.jobs, &job, TW_DURABLE_ADD);
         if (result == -EEXIST && (result = tw_durable_put(it_.jobs, &job, TW_DURABLE_REPLACE)) == 0)

@@ -1,4 +1,5 @@
-"""What a disk could hold after a power cut: reads the journal of disk_recorder.c up to some moment, and builds the files.
+"""What a disk could hold after a power cut: reads the journal of disk_recorder.c up to some moment, and builds the
+files.
 
 A disk certainly holds what was synced before. Of what was done later it can hold anything that Disk.build chooses:
 
@@ -7,8 +8,8 @@ A disk certainly holds what was synced before. Of what was done later it can hol
 - some: of each block a state between the last sync and the cut, of each name likewise. A write of several blocks can
   be there in part, a later write without an earlier one, a file longer than its data, with zeros.
 
-A sync of a file makes its name durable only if `named_by_sync`: file systems of Linux do that for a new file, but
-POSIX does not ask for it.
+A sync of a file does not make its name durable. File systems of Linux do that for a new file, but POSIX does not ask
+for it; and neither SQLite nor PostgreSQL relies on it.
 """
 import os
 import random
@@ -87,10 +88,9 @@ def apply_some(content, records, chance, block):
 
 
 class Disk:
-    def __init__(self, folder, base=None, named_by_sync=False, forgets_syncs=False):
+    def __init__(self, folder, base=None, forgets_syncs=False):
         """`base` is a copy of the folder from before the first record."""
-        self.folder, self.base = str(folder), base
-        self.named_by_sync, self.forgets_syncs = named_by_sync, forgets_syncs
+        self.folder, self.base, self.forgets_syncs = str(folder), base, forgets_syncs
         self.files = {}  # by inode
         self.names, self.held_names = {}, {}
         self.later = []  # changes of names: [(name, file or None for "no longer"), ...]
@@ -103,10 +103,9 @@ class Disk:
     # --- the records ---
 
     def take(self, record):
-        act = {"w": self.change, "t": self.change, "e": self.change, "s": self.sync, "d": self.sync_folder,
-               "a": self.sync_all, "c": self.create, "m": self.make_folder, "u": self.unlink, "r": self.rename,
-               "l": self.link}[record.what]
-        act(record)
+        {"w": self.change, "t": self.change, "e": self.change, "s": self.sync, "d": self.sync_folder,
+         "a": self.sync_all, "c": self.create, "m": self.make_folder, "u": self.unlink, "r": self.rename,
+         "l": self.link}[record.what](record)
 
     def change(self, record):
         if record.inode in self.files:
@@ -114,11 +113,8 @@ class Disk:
 
     def sync(self, record):
         file = self.files.get(record.inode)
-        if file is None or self.forgets_syncs:
-            return
-        self.sync_file(file)
-        if self.named_by_sync:
-            self.sync_names(lambda change: any(to is file for _, to in change))
+        if file and not self.forgets_syncs:
+            self.sync_file(file)
 
     def sync_file(self, file):
         for each in file.later:

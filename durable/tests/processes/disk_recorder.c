@@ -65,37 +65,33 @@ __attribute__((constructor)) static void begin(void) {
 
 /* --- one at a time ------------------------------------------------------------------------ */
 
-struct turn {
-    sigset_t signals;
-};
-
-/* Begins an operation and its record. A signal handler must not come between, because it may write, too. */
-static struct turn take_turn(void) {
-    struct turn mine;
-    sigset_t all;
+/* Begins an operation and its record. A signal handler must not come between, because it may write, too.
+ * Returns the signals that end_turn lets through again. */
+static sigset_t take_turn(void) {
+    sigset_t all, before;
     struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &mine.signals);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
     pthread_mutex_lock(&threads);
     while (fcntl(journal, F_SETLKW, &whole) != 0)
         if (errno != EINTR)
             abort();
-    return mine;
+    return before;
 }
 
-static void end_turn(const struct turn *mine) {
+static void end_turn(const sigset_t *before) {
     const int error = errno;
     struct flock whole = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
     fcntl(journal, F_SETLK, &whole);
     pthread_mutex_unlock(&threads);
-    pthread_sigmask(SIG_SETMASK, &mine->signals, NULL);
+    pthread_sigmask(SIG_SETMASK, before, NULL);
     errno = error;
 }
 
 static void note_parts(char what, uint64_t inode, int64_t offset, const char *names, size_t names_size,
                        const struct iovec *data, int parts, size_t data_size) {
     struct timespec now;
-    struct iovec all[2 + IOV_MAX / 2];
+    struct iovec all[2 + 64];
     clock_gettime(CLOCK_BOOTTIME, &now);
     struct record head = {(unsigned char)what,
                           (uint32_t)names_size,
@@ -105,6 +101,8 @@ static void note_parts(char what, uint64_t inode, int64_t offset, const char *na
                           offset,
                           now.tv_sec * INT64_C(1000000000) + now.tv_nsec};
     int count = 2;
+    if (parts > 64)
+        abort();
     all[0] = (struct iovec){&head, sizeof head};
     all[1] = (struct iovec){(void *)names, names_size};
     for (size_t left = data_size; left != 0 && parts != 0; ++data, --parts) {
@@ -169,10 +167,10 @@ ssize_t writev(int file, const struct iovec *data, int parts) {
     struct stat is;
     if (!is_recorded(file, &is))
         return TRUE(writev)(file, data, parts);
-    const struct turn mine = take_turn();
+    const sigset_t before = take_turn();
     const int64_t offset = offset_of(file);
     const ssize_t done = noted_write(&is, offset, data, parts, TRUE(writev)(file, data, parts));
-    end_turn(&mine);
+    end_turn(&before);
     return done;
 }
 
@@ -188,9 +186,9 @@ ssize_t pwritev(int file, const struct iovec *data, int parts, off_t offset) {
     struct stat is;
     if (!is_recorded(file, &is))
         return TRUE(pwritev)(file, data, parts, offset);
-    const struct turn mine = take_turn();
+    const sigset_t before = take_turn();
     const ssize_t done = noted_write(&is, offset, data, parts, TRUE(pwritev)(file, data, parts, offset));
-    end_turn(&mine);
+    end_turn(&before);
     return done;
 }
 
@@ -209,9 +207,9 @@ static int noted_size(char what, int file, off_t size, int result) {
 int ftruncate(int file, off_t size) {
     if (journal < 0)
         return TRUE(ftruncate)(file, size);
-    const struct turn mine = take_turn();
+    const sigset_t before = take_turn();
     const int result = noted_size('t', file, size, TRUE(ftruncate)(file, size));
-    end_turn(&mine);
+    end_turn(&before);
     return result;
 }
 
@@ -229,9 +227,9 @@ int truncate(const char *path, off_t size) {
 int posix_fallocate(int file, off_t offset, off_t size) {
     if (journal < 0)
         return TRUE(posix_fallocate)(file, offset, size);
-    const struct turn mine = take_turn();
+    const sigset_t before = take_turn();
     const int result = noted_size('e', file, offset + size, TRUE(posix_fallocate)(file, offset, size));
-    end_turn(&mine);
+    end_turn(&before);
     return result;
 }
 
@@ -246,18 +244,18 @@ int fsync(int file) {
     snprintf(link, sizeof link, "/proc/self/fd/%d", file);
     if (S_ISDIR(is.st_mode))
         size = readlink(link, path, sizeof path);
-    const struct turn mine = take_turn();
+    const sigset_t before = take_turn();
     note(S_ISDIR(is.st_mode) ? 'd' : 's', is.st_ino, 0, path, size < 0 ? 0 : (size_t)size);
-    end_turn(&mine);
+    end_turn(&before);
     return 0;
 }
 
 int fdatasync(int file) { return fsync(file); }
 
 static void note_sync_of_all(void) {
-    const struct turn mine = take_turn();
+    const sigset_t before = take_turn();
     note('a', 0, 0, NULL, 0);
-    end_turn(&mine);
+    end_turn(&before);
 }
 
 void sync(void) {
@@ -277,7 +275,7 @@ int syncfs(int file) {
 /* Records that a file is new, or was cut to size 0. */
 int open(const char *path, int flags, ...) {
     char whole[PATH_MAX];
-    struct stat before, is;
+    struct stat former, is;
     va_list more;
     va_start(more, flags);
     const mode_t mode = (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(more, mode_t) : 0;
@@ -285,8 +283,8 @@ int open(const char *path, int flags, ...) {
     const size_t size = (flags & (O_CREAT | O_TRUNC)) != 0 ? resolve(path, whole) : 0;
     if (size == 0)
         return TRUE(open)(path, flags, mode);
-    const struct turn mine = take_turn();
-    const int existed = stat(path, &before) == 0;
+    const sigset_t before = take_turn();
+    const int existed = stat(path, &former) == 0;
     const int file = TRUE(open)(path, flags, mode);
     if (file >= 0 && fstat(file, &is) == 0) {
         if (!existed)
@@ -294,7 +292,7 @@ int open(const char *path, int flags, ...) {
         else if ((flags & O_TRUNC) != 0)
             note('t', is.st_ino, 0, NULL, 0);
     }
-    end_turn(&mine);
+    end_turn(&before);
     return file;
 }
 
@@ -309,11 +307,11 @@ static int noted_names(char what, const char *from, const char *to, int (*one)(c
     }
     if (size == 0)
         return to != NULL ? two(from, to) : one(from);
-    const struct turn mine = take_turn();
+    const sigset_t before = take_turn();
     const int result = to != NULL ? two(from, to) : one(from);
     if (result == 0)
         note(what, 0, 0, names, size);
-    end_turn(&mine);
+    end_turn(&before);
     return result;
 }
 
@@ -329,11 +327,11 @@ int mkdir(const char *path, mode_t mode) {
     const size_t size = resolve(path, whole);
     if (size == 0)
         return TRUE(mkdir)(path, mode);
-    const struct turn mine = take_turn();
+    const sigset_t before = take_turn();
     const int result = TRUE(mkdir)(path, mode);
     if (result == 0 && stat(path, &is) == 0)
         note('m', is.st_ino, 0, whole, size);
-    end_turn(&mine);
+    end_turn(&before);
     return result;
 }
 

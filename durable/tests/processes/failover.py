@@ -4,8 +4,8 @@
   former primary comes back as a standby, and is still first in the address.
 - asynchronous: the same, but the primary does not wait for the standby. The test counts what is lost: no more than
   DURABLE.md says, and only of this time.
-- split: the standby is promoted although the primary still answers some of the processes. Each side keeps the promises by
-  itself. When the former primary is shut down, its processes go on with the new one.
+- split: the standby is promoted although the primary still answers some of the processes. Each side keeps the promises
+  by itself. When the former primary is shut down, its processes go on with the new one.
 
 Workers, logs and checks are those of crash.py.
 """
@@ -23,8 +23,6 @@ import running
 from history import CONNECTED, S, check_alone, check_complete
 from proxy import HOLE, Proxy
 from running import Failed, boot_now, expect, wait_until
-
-LEASE_S = 1
 
 # How long after the failover a process may still act on what it knew before: a lease, and a reconnection.
 AFTERWARDS = 3 * S
@@ -48,7 +46,7 @@ class World(crash.World):
         """Returns a time: the standby has everything that was committed before it."""
         now = boot_now()
         at = self.primary.psql("select pg_current_wal_lsn()")
-        wait_until(lambda: self.standby.psql(f"select pg_last_wal_receive_lsn() >= '{at}'") == "t", "the standby has it")
+        wait_until(lambda: self.standby.psql(f"select pg_last_wal_receive_lsn() >= '{at}'") == "t", "it is received")
         return now
 
     def promote(self):
@@ -57,9 +55,10 @@ class World(crash.World):
     def wait_until_back(self, since, those=None):
         """Until each process has connected since, or has put a job."""
         def is_back(each):
-            events = [it for it in map(json.loads, each.lines()) if it["boot"] > since and it["what"] in ("event", "put")]
-            return any(it["what"] == "put" and it["result"] >= 0 for it in events) or \
-                [it["event"] for it in events if it["what"] == "event"][-1:] == [CONNECTED]
+            lines = [it for it in map(json.loads, each.lines()) if it["boot"] > since]
+            return any(it["what"] == "put" and it["result"] >= 0 for it in lines) or \
+                [it["event"] for it in lines if it["what"] == "event"][-1:] == [CONNECTED]
+
         for each in those or self.members:
             wait_until(lambda: is_back(each), f"{each.title()} is back")
 
@@ -113,8 +112,8 @@ def is_outside(begin, end):
 # --- the tests ------------------------------------------------------------------------------------
 
 def fail_over(world, between):
-    """Kills the primary when the standby has fallen behind. Returns since when that was behind, and when the standby was
-    promoted."""
+    """Kills the primary when the standby has fallen behind. Returns since when that was behind, and when all processes
+    were back."""
     behind = world.wait_for_standby()
     between.mode = HOLE
     time.sleep(0.7)
@@ -131,7 +130,7 @@ def synchronous(world, between):
     primary = world.primary
     primary.psql("alter system set synchronous_standby_names = '*'")
     primary.psql("select pg_reload_conf()")
-    wait_until(lambda: primary.psql("select sync_state from pg_stat_replication") == "sync", "the standby is synchronous")
+    wait_until(lambda: primary.psql("select sync_state from pg_stat_replication") == "sync", "it is synchronous")
     world.begin()
     world.note("failed over", *fail_over(world, between))
     time.sleep(0.5)
@@ -149,11 +148,11 @@ def synchronous(world, between):
 
 def asynchronous(world, between):
     world.begin()
-    behind, promoted = fail_over(world, between)
-    world.note("failed over", behind, promoted + AFTERWARDS)
-    pass_until(promoted + AFTERWARDS + S)
+    behind, back = fail_over(world, between)
+    world.note("failed over", behind, back + AFTERWARDS)
+    pass_until(back + AFTERWARDS + S)
     world.drain()
-    losses = world.judge(is_outside(behind, promoted + AFTERWARDS))
+    losses = world.judge(is_outside(behind, back + AFTERWARDS))
     expect(losses["jobs were lost"], "nothing was lost: the test did not test anything")
 
 
@@ -202,7 +201,8 @@ def test(options):
     with running.folder() as home, running.ended_at_last() as processes, \
             running.running_server(home / "old", *settings, options=["--wal-segsize=1"]) as primary:
         between = Proxy(primary.socket())
-        with running.running_server(home / "new", *settings, follows=primary.address(), by=between.address()) as standby:
+        with running.running_server(home / "new", *settings, follows=primary.address(),
+                                    by=between.address()) as standby:
             wait_until(lambda: primary.psql("select state from pg_stat_replication") == "streaming", "it follows")
             world = World(options, home, processes, primary, standby)
             globals()[options.how](world, between)

@@ -728,6 +728,22 @@ def an_answer_that_a_crash_of_the_server_has_lost_is_given_again(bench):
         expect(handler.fires[0]["due"] == handler.fires[1]["due"], "it fires for another due time")
 
 
+def an_answer_ends_no_other_job_with_its_token(bench):
+    """As after a failover to a server that lacks the last claims: there the tokens come again."""
+    handler, putter = bench.handler("poll_ms=200", kind="held"), bench.opened()
+    putter.do("put", "held", "answered", 0)
+    handler.fire("answered")
+    putter.do("put", "held", "other", 10**8)
+    bench.sql("""
+        begin; create temp table claim as select holder, token from tickwheel.job where key = 'answered';
+        update tickwheel.job set holder = null, started = false where key = 'answered';
+        update tickwheel.job set holder = claim.holder, token = claim.token from claim where key = 'other'; commit""")
+    handler.do("go")
+    wait_until(lambda: len(handler.fires) == 2, "the first job fires again", 30)
+    wait_until(lambda: bench.sql("select count(*) from tickwheel.job where key = 'answered'") == "0", "it is settled")
+    putter.do("remove", "held", "other", result=1)
+
+
 @contextmanager
 def stalled(bench):
     between = Proxy(bench.server.socket())
@@ -793,7 +809,8 @@ TESTS = [
     what_starts_during_an_outage_is_running_afterwards,
     a_lock_on_a_job_that_started_in_an_outage_stops_no_other,
     what_starts_while_its_connection_breaks_is_running,
-    an_answer_that_a_crash_of_the_server_has_lost_is_given_again, nothing_waits_for_longer_than_the_timeout,
+    an_answer_that_a_crash_of_the_server_has_lost_is_given_again, an_answer_ends_no_other_job_with_its_token,
+    nothing_waits_for_longer_than_the_timeout,
     a_count_may_take_longer_than_the_timeout, a_close_does_not_wait_for_longer_than_the_timeout,
 ]
 

@@ -196,14 +196,15 @@ struct tw_durable_options {
  *                           name, which may be empty, share one database, which ends with the last of
  *                           them. With `single_thread` its clock is the runtime's, so it follows virtual
  *                           time
- *     postgresql://...      an address of libpq (postgres:// as well), see its manual. Do not use a
- *                           connection pooler that gives each transaction another connection
+ *     postgresql://...      an address of libpq (postgres:// as well), see its manual. It may lead through
+ *                           a connection pooler that gives each session a connection
  *
  * Close the connection before you free the runtime. Returns 0.
  *   -EINVAL      also: an option is out of range, or `workers` belongs to another runtime; the address is
  *                malformed
  *   -ENOENT      the database does not exist; with `must_exist` also: it has no tables
- *   -EOPNOTSUPP  no store of this build has such addresses
+ *   -EOPNOTSUPP  no store of this build has such addresses; or the address leads through a connection pooler
+ *                that gives each transaction another connection
  *   -EAGAIN      from the system: no thread */
 TW_MUST_CHECK int tw_durable_open(struct tw_durable **durable, struct tw_runtime *rt, const char *address,
                                   const struct tw_durable_options *options);

@@ -20,7 +20,8 @@ class session {
     session &operator=(const session &) = delete;
     ~session() { PQfinish(connection_); }
 
-    // Connects. Returns 0, or an error of durable.h, which why() explains.
+    // Connects. Returns 0, or an error of durable.h, which why() explains; -EOPNOTSUPP: through a pooler that
+    // gives each transaction another connection.
     int open(const char *address);
 
     // Calls a statement by its number among the texts given to prepare_later. Returns 0 or an error of
@@ -60,8 +61,12 @@ class session {
     void abandon();
 
   private:
+    int connect(const char *address, const PGconn *beside = nullptr);  // not null: at the same host
     int connect_in_time();
+    int ask_backend(int &process);
+    int check_pooler(const char *address);
     std::string server_limit(int percent_of_timeout) const;  // ms
+    int run(const std::string &statements, rows &out);
     int prepare(std::size_t statement);
     int send(std::size_t statement, parameters &with);
     std::string name_of(std::size_t statement) const;
@@ -77,6 +82,7 @@ class session {
     int patience_ = 1;
     std::int64_t wait_until_ = 0;
     PGconn *connection_ = nullptr;
+    int backend_ = 0;  // the server's process
     std::vector<std::string> statements_;
     std::vector<bool> is_prepared_;
     unsigned generation_ = 0;  // of `statements_`; part of their names, as the server keeps the former ones

@@ -784,10 +784,10 @@ TESTS = [
 ]
 
 
-def test(options):
+def run(tests, options):
     failures = 0
     with running.server("fsync=off", "max_prepared_transactions=1") as server:
-        for each in map(globals().get, options.tests) if options.tests else TESTS:
+        for each in tests:
             began = time.monotonic()
             try:
                 with running.ended_at_last() as processes:
@@ -812,5 +812,5 @@ def parse_arguments():
 
 if __name__ == "__main__":
     given = parse_arguments()
-    running.main(lambda: test(given))
+    running.main(lambda: run([globals()[each] for each in given.tests] or TESTS, given))
     sys.exit(0)

@@ -166,6 +166,10 @@ struct tw_durable_options {
                                    connection has this many threads. With `workers`, handlers use at
                                    most this many of them */
 
+    const char *grant_to; /* a role of the server, which gets the rights that a process needs, and no others,
+                             in the transaction that creates the tables or brings them up to date. For their
+                             owner; only PostgreSQL has roles. NULL: none */
+
     int must_exist; /* not 0: the call creates neither the database nor its tables, and fails if they are
                        missing */
 
@@ -202,10 +206,11 @@ struct tw_durable_options {
  * Close the connection before you free the runtime. Returns 0.
  *   -EINVAL      also: an option is out of range, or `workers` belongs to another runtime; the address is
  *                malformed
- *   -ENOENT      the database does not exist; with `must_exist` also: it has no tables
- *   -EOPNOTSUPP  no store of this build has such addresses; or the address leads through a connection pooler
- *                that gives each transaction another connection
- *   -EAGAIN      from the system: no thread */
+ *   -ENOENT      the database does not exist; with `must_exist` also: it has no tables; with `grant_to` also:
+ *                there is no such role
+ *   -EOPNOTSUPP  no store of this build has such addresses; with `grant_to`: the database has no roles; the
+ * address leads through a connection pooler that gives each transaction another connection -EAGAIN      from
+ * the system: no thread */
 TW_MUST_CHECK int tw_durable_open(struct tw_durable **durable, struct tw_runtime *rt, const char *address,
                                   const struct tw_durable_options *options);
 

@@ -2,6 +2,8 @@
 
 #include <cerrno>
 
+#include "stores/later_release.hpp"
+
 namespace tickwheel::durable::postgres {
 
 namespace {
@@ -107,6 +109,19 @@ set search_path = pg_catalog, pg_temp as $body$
 $body$;
 )";
 
+// The rights of a process that opens and uses the tables. PostgreSQL warns, and grants nothing, if the user
+// has rights but is not the owner.
+constexpr const char *check_owner = R"(
+do $body$ begin
+    if not (select pg_has_role(relowner, 'usage') from pg_class where oid = '$S.job'::regclass) then
+        raise exception 'only the owner of the tables can grant rights' using errcode = 'insufficient_privilege';
+    end if;
+end $body$;
+)";
+constexpr const char *rights[] = {"usage on schema $S", "select on $S.meta",
+                                  "select, insert, update, delete on $S.member, $S.job",
+                                  "usage on sequence $S.token", "execute on all functions in schema $S"};
+
 // Version 2 changed only the functions. The store itself calls only `tell`. The old `tell` is safe here,
 // because session::open has set the connection's search path.
 constexpr int newest = 2;
@@ -134,11 +149,19 @@ int read_version(session &server, const std::string &schema, int &version) {
     return 0;
 }
 
-// Upgrades from any older version.
-int change(session &server, const std::string &schema, int version) {
-    std::string all = std::string("begin;") + lock + (version == 0 ? tables : "") + functions;
-    all += "delete from $S.meta; insert into $S.meta values (" + std::to_string(newest) + "); commit;";
-    return server.run(in_schema(all.c_str(), schema));
+// From any older version.
+std::string upgrade(int version) {
+    return std::string(version == 0 ? tables : "") + functions +
+           "delete from $S.meta; insert into $S.meta values (" + std::to_string(newest) + ");";
+}
+
+std::string grants(const std::string &role, const std::string &schema) {
+    std::string name, all = in_schema(check_owner, schema);
+    for (const char each : role)
+        name.append(each == '"' ? 2 : 1, each);
+    for (const char *const right : rights)
+        all += "grant " + in_schema(right, schema) + " to \"" + name + "\";";
+    return all;
 }
 
 }  // namespace
@@ -156,26 +179,32 @@ std::string in_schema(const char *text, const std::string &schema) {
     return all;
 }
 
-int bring_up_to_date(session &server, const std::string &schema, bool must_exist) {
+int bring_up_to_date(session &server, const std::string &schema, bool must_exist, const char *grant_to) {
     int version;
     if (const int error = read_version(server, schema, version); error != 0)
         return error;
-    if (version > newest)
+    if (version > newest) {
+        server.explain_by(later_release(version, newest));
         return -EPROTO;
-    if (version == newest || (must_exist && version >= oldest_with_these_tables))
+    }
+    const bool is_usable = version == newest || (must_exist && version >= oldest_with_these_tables);
+    if (is_usable && grant_to == nullptr)
         return 0;
-    if (must_exist) {
+    if (must_exist && !is_usable) {
         server.explain_by("the database has no tables of this schema");
         return -ENOENT;
     }
-    const int error = change(server, schema, version);
+    std::string all = in_schema((std::string(lock) + (is_usable ? "" : upgrade(version))).c_str(), schema);
+    if (grant_to != nullptr)
+        all += grants(grant_to, schema);
+    const int error = server.run("begin;" + all + "commit;");
     if (error == 0)
         return 0;
-    // Another process may have been faster.
     const std::string why = server.why();
     server.run("rollback");
-    if (read_version(server, schema, version) == 0 && version == newest)
-        return 0;
+    const int before = version;
+    if (read_version(server, schema, version) == 0 && version != before)  // another process was faster
+        return bring_up_to_date(server, schema, must_exist, grant_to);
     server.explain_by(why);
     return error;
 }

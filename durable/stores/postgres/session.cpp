@@ -32,6 +32,7 @@ constexpr meaning meanings[] = {
     {"42501", -EACCES},  // insufficient privilege
     {"28", -EACCES},     // authorization
     {"3D000", -ENOENT},  // no such database
+    {"42704", -ENOENT},  // no such role
     {"3F000", -EPROTO},  // no such schema
     {"42", -EPROTO},     // a table, column or function is missing, is different, or already exists
     {lock_not_available, -EBUSY},

@@ -112,6 +112,10 @@ int open_place(void **out, const tw_store_place &place, char *why, std::size_t r
     const bool must_exist = place.must_exist != 0;
     const std::string path = path_of(place.address);
     const std::string in_memory = sqlite::name_in_memory(path);
+    if (place.grant_to != nullptr)
+        return refuse(-EOPNOTSUPP,
+                      "SQLite has no roles; the permissions of the file and of its folder say who may use it",
+                      why, room);
     if (const int error = open_file(path, in_memory, must_exist, handle, why, room); error != 0)
         return error;
     const std::int64_t ms = place.timeout_ns / 1'000'000;

@@ -784,14 +784,14 @@ TESTS = [
 ]
 
 
-def run(tests, options):
+def run(tests, options, bench=Bench):
     failures = 0
-    with running.server("fsync=off", "max_prepared_transactions=1") as server:
+    with running.server("fsync=off", "max_connections=200", "max_prepared_transactions=1") as server:
         for each in tests:
             began = time.monotonic()
             try:
                 with running.ended_at_last() as processes:
-                    each(Bench(options, server, processes))
+                    each(bench(options, server, processes))
                 print(f"{each.__name__}: {time.monotonic() - began:.1f} s", flush=True)
             except (running.Failed, queue.Empty) as failed:
                 failures += 1

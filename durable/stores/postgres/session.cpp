@@ -124,7 +124,7 @@ int session::connect_in_time() {
     // The text does not depend on this process's locale: the server's settings choose its language.
     why_ = without_newline(PQerrorMessage(connection_));
     if (std::strstr(why_.c_str(), "does not exist") != nullptr &&
-        std::strstr(why_.c_str(), "database") != nullptr)
+        std::strstr(why_.c_str(), "database \"") != nullptr)
         return -ENOENT;
     if (std::strstr(why_.c_str(), "authentication failed") != nullptr ||
         std::strstr(why_.c_str(), "pg_hba.conf") != nullptr || PQconnectionNeedsPassword(connection_) != 0 ||

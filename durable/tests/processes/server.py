@@ -11,7 +11,9 @@ import json
 import os
 import queue
 import re
+import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -363,6 +365,59 @@ def passwords_are_nowhere(bench):
     seen += handler.ask("dump")["text"] + json.dumps(handler.events)
     handler.end()
     expect(SECRET not in seen + handler.errors, "the password can be seen")
+
+
+def make_certificate(folder, name):
+    """A certificate for localhost that vouches for itself. Returns its path, and that of its key."""
+    certificate, key = folder / f"{name}.crt", folder / f"{name}.key"
+    done = subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+                           "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost",
+                           "-keyout", key, "-out", certificate], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    expect(done.returncode == 0, done.stdout)
+    shutil.chown(key, (folder / "data").owner())
+    key.chmod(0o600)
+    return certificate, key
+
+
+@contextmanager
+def only_encrypted(bench, certificate, key):
+    """The port of the server, which takes nothing but TLS there."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    rules = bench.server.folder / "data/pg_hba.conf"
+    former = rules.read_text()
+    rules.write_text("hostssl all all 127.0.0.1/32 trust\n")
+    bench.server.stop()
+    bench.server.start("ssl=on", f"ssl_cert_file={certificate}", f"ssl_key_file={key}", "listen_addresses=127.0.0.1",
+                       f"port={port}")
+    try:
+        yield port
+    finally:
+        rules.write_text(former)
+        bench.server.stop()
+        bench.server.start()
+
+
+def a_server_that_requires_tls(bench):
+    certificate, key = make_certificate(bench.server.folder, "server")
+    other, _ = make_certificate(bench.server.folder, "other")
+    with only_encrypted(bench, certificate, key) as port:
+        def address(host="localhost", **parts):
+            return bench.server.address(host=host, port=port, **parts)
+        for each in address(), address(sslmode="require"), address(sslmode="verify-full", sslrootcert=certificate):
+            handler = bench.handler(address=each)
+            handler.do("put", "k", "encrypted", 0)
+            handler.fire("encrypted", PROMPT_S)
+            handler.end()
+        for each, error, why in (
+                (address(sslmode="disable"), errno.EACCES, "no encryption"),
+                (address(sslmode="verify-full", sslrootcert=other), errno.ENOTCONN, "certificate verify failed"),
+                (address("127.0.0.1", sslmode="verify-full", sslrootcert=certificate), errno.ENOTCONN,
+                 "does not match host name"),
+                (address(sslmode="verify-full", sslrootcert="/absent/of/database.crt"), errno.ENOTCONN,
+                 "root certificate file")):
+            said = bench.asker().ask("open", each)
+            expect(said["result"] == -error and why in said["why"], f"{each}: {said['result']}, {said['why']}")
 
 
 # --- a database that is there, and refuses ------------------------------------------------------
@@ -767,7 +822,7 @@ TESTS = [
     a_put_joins_the_callers_transaction, a_remove_joins_the_callers_transaction, a_put_by_sql_replaces_or_keeps,
     a_remove_by_sql_tells_whether_it_prevented_a_fire, bad_arguments_of_sql_are_refused,
     names_that_are_not_utf8_are_refused_by_sql, a_row_that_is_not_utf8_stops_no_other,
-    bad_addresses_have_documented_errors_without_the_password, passwords_are_nowhere, a_server_that_can_only_be_read,
+    bad_addresses_have_documented_errors_without_the_password, passwords_are_nowhere, a_server_that_requires_tls, a_server_that_can_only_be_read,
     without_a_right_nothing_fires_and_an_event_says_why, a_lock_on_the_jobs_does_not_end_the_lease,
     jobs_that_two_others_remove_one_after_the_other_do_not_fire,
     a_lock_on_a_job_that_is_due_delays_no_other, a_lock_on_a_job_that_has_run_delays_no_other_answer,

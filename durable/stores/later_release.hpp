@@ -7,8 +7,9 @@
 namespace tickwheel::durable {
 
 inline std::string later_release(std::int64_t found, std::int64_t newest) {
-    return "the tables have version " + std::to_string(found) + ", and this release knows version " +
-           std::to_string(newest) + ": use the release that changed them, or restore a backup from before";
+    return "a later release has changed the tables to version " + std::to_string(found) +
+           ", and this one knows version " + std::to_string(newest) +
+           ": use the later release, or restore a backup from before";
 }
 
 }  // namespace tickwheel::durable

@@ -12,6 +12,7 @@
 #include <climits>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <utility>
 
@@ -130,6 +131,8 @@ int open_place(void **out, const tw_store_place &place, char *why, std::size_t r
     if (const int error = error_of_log(sqlite::set_up(made->to, place.timeout_ns)); error != 0)
         return refuse(error, made->to.explain(), why, room);
     made->to.set_open();
+    if (in_memory.empty())
+        made->to.note_files(std::filesystem::absolute(path));
     *out = made.release();
     return 0;
 }

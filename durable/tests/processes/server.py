@@ -314,7 +314,7 @@ def ask_for_passwords(bench):
     rules = bench.server.folder / "data/pg_hba.conf"
     if "secretive" not in rules.read_text():
         rules.write_text("local all secretive scram-sha-256\nlocal all nobody scram-sha-256\n" + rules.read_text())
-        bench.sql(f"create role secretive login password '{SECRET}'; select pg_reload_conf()")
+        bench.sql(f"set password_encryption = 'scram-sha-256'; create role secretive login password '{SECRET}'; select pg_reload_conf()")
 
 
 def refusals(bench):
@@ -410,7 +410,7 @@ def a_server_that_requires_tls(bench):
             handler.fire("encrypted", PROMPT_S)
             handler.end()
         for each, error, why in (
-                (address(sslmode="disable"), errno.EACCES, "no encryption"),
+                (address(sslmode="disable"), errno.EACCES, "no pg_hba.conf entry"),
                 (address(sslmode="verify-full", sslrootcert=other), errno.ENOTCONN, "certificate verify failed"),
                 (address("127.0.0.1", sslmode="verify-full", sslrootcert=certificate), errno.ENOTCONN,
                  "does not match host name"),

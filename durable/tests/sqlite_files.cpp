@@ -379,9 +379,11 @@ int open_read_only(const folder &in) {
         mount(in.path().c_str(), in.path().c_str(), nullptr, MS_BIND, nullptr) != 0 ||
         mount(nullptr, in.path().c_str(), nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY, nullptr) != 0)
         return cannot_mount;
-    for (const bool must_exist : {false, true})
-        if (connection(in.in("jobs.db"), 20 * second, must_exist).error() != -EROFS)
+    for (const bool must_exist : {false, true}) {
+        const connection to(in.in("jobs.db"), 20 * second, must_exist);
+        if (to.error() != -EROFS || to.why().find("can only read here") == std::string::npos)
             return 1;
+    }
     return connection(in.in("new.db")).error() == -EROFS ? 0 : 2;
 }
 

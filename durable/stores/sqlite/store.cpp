@@ -140,6 +140,9 @@ int open_place(void **out, const tw_store_place &place, char *why, std::size_t r
 int open(void **out, const tw_store_place *place, char *why, std::size_t room) {
     try {
         const int error = open_place(out, *place, why, room);
+        if (error == -EROFS)
+            refuse(error, "SQLite must be able to write to the file and its folder, and can only read here",
+                   why, room);
         if (error != 0) {
             const std::size_t said = std::strlen(why);
             std::snprintf(why + said, room - said, ": %s", path_of(place->address).c_str());

@@ -1,5 +1,5 @@
-"""files.py ASK: processes (ASK, ask.cpp) whose SQLite file is replaced or deleted while they handle jobs. They go on with
-the file that is there then.
+"""files.py ASK: processes (ASK, ask.cpp) whose SQLite file is replaced or deleted while they handle jobs. They go on
+with the file that is there then.
 """
 import errno
 import os

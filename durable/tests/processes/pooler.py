@@ -1,7 +1,7 @@
 """pooler.py SUITE ASK [TEST...]: the library through PgBouncer, a connection pooler. Runs the given tests, or all.
 
-If each session has a process of the server to itself, everything works: the suite for all stores (SUITE, store.cpp), and
-tests of server.py about notifications and lost connections. If each transaction has another process, an open is
+If each session has a process of the server to itself, everything works: the suite for all stores (SUITE, store.cpp),
+and tests of server.py about notifications and lost connections. If each transaction has another process, an open is
 refused, however idle or busy the pooler is. The long form has more tests, and more sizes of the pool. Ends with 77 if
 PgBouncer is not installed.
 """

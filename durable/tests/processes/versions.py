@@ -1,5 +1,6 @@
-"""versions.py SUITE ASK [VERSION...]: the suite for all stores (SUITE, store.cpp) and server.py, which runs ASK
-(ask.cpp), on every version of PostgreSQL, or the given ones. npm installs the servers into build/postgres.
+"""versions.py SUITE ASK [VERSION...]: the suite for all stores (SUITE, store.cpp), server.py, and attacker.py, which
+also brings tables of a former release up to date, on every version of PostgreSQL, or the given ones. ASK is ask.cpp.
+npm installs the servers into build/postgres.
 
 This takes minutes for each version, so it runs only if versions are given, or with TW_NIGHTLY=1; otherwise, or without
 npm, the test counts as skipped.
@@ -42,7 +43,8 @@ def is_good_on(version, given):
     environment = {**os.environ, "TW_POSTGRES": str(install(version))}
     environment.pop("TW_NIGHTLY", None)  # the short form on each version
     good = True
-    for command in ([HERE / "running.py", "postgres", given.suite], [HERE / "server.py", given.ask]):
+    for command in ([HERE / "running.py", "postgres", given.suite], [HERE / "server.py", given.ask],
+                    [HERE / "attacker.py", given.suite, given.ask]):
         done = subprocess.run([sys.executable, "-B", *command], env=environment, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True)
         print(f"PostgreSQL {version}, {command[0].name}: {'passed' if done.returncode == 0 else 'FAILED'}", flush=True)

@@ -29,7 +29,7 @@
  *   -EACCES      the database refuses the user, or the permissions of the file do
  *   -EROFS       the database is read-only
  *   -ENOSPC      the database has no space left
- *   -EBADMSG     the database is damaged, or the file is not a database
+ *   -EBADMSG     the database is damaged, the file is not a database, or its log was deleted
  *   -EPROTO      the tables are those of a later release, or have been changed
  *   -EDEADLK     called by a visitor of the same connection
  *   -EIO         another error of the database, which tw_durable_explain describes

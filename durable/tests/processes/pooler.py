@@ -93,6 +93,11 @@ def a_pool_without_a_second_connection_is_an_error_that_says_so(direct):
         expect(said["result"] == -errno.ETIMEDOUT and "no second connection" in said["why"], f"it says {said}")
 
 
+def an_address_may_have_options(direct):
+    with pooled(direct, pool_mode="session", ignore_startup_parameters="options") as bench:
+        bench.opened(address=bench.server.address(options="-c%20work_mem%3D1MB")).end()
+
+
 # --- a process for each transaction -----------------------------------------------------------------
 
 def expect_refused(bench, *settings):
@@ -136,9 +141,19 @@ def a_refused_open_leaves_no_settings_to_others(direct):
         expect("public" in done.stdout, f"the search path is {done.stdout}")
 
 
+def the_functions_work_in_any_mode(direct):
+    handler = direct.handler()
+    with pooled(direct, pool_mode="transaction", default_pool_size=1) as bench:
+        put = "select tickwheel.put('k', 'by-sql', now())"
+        done = subprocess.run(["psql", "-XqtA", "-c", put, bench.server.address()], stdout=subprocess.PIPE, text=True)
+        expect(done.stdout == "f\n", "it is not put")
+        handler.fire("by-sql", server.PROMPT_S)
+
+
 TESTS = [the_suite_for_all_stores_passes, processes_work_as_without_a_pooler,
          what_the_former_client_has_left_does_no_harm, a_pool_without_a_second_connection_is_an_error_that_says_so,
-         a_process_for_each_transaction_is_refused, a_refused_open_leaves_no_settings_to_others]
+         a_process_for_each_transaction_is_refused, a_refused_open_leaves_no_settings_to_others,
+         an_address_may_have_options, the_functions_work_in_any_mode]
 
 
 def parse_arguments():

@@ -209,8 +209,8 @@ struct tw_durable_options {
  *   -ENOENT      the database does not exist; with `must_exist` also: it has no tables; with `grant_to` also:
  *                there is no such role
  *   -EOPNOTSUPP  no store of this build has such addresses; with `grant_to`: the database has no roles; the
- * address leads through a connection pooler that gives each transaction another connection -EAGAIN      from
- * the system: no thread */
+ *                address leads through a connection pooler that gives each transaction another connection
+ *   -EAGAIN      from the system: no thread */
 TW_MUST_CHECK int tw_durable_open(struct tw_durable **durable, struct tw_runtime *rt, const char *address,
                                   const struct tw_durable_options *options);
 

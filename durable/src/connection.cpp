@@ -8,9 +8,14 @@ int connection::open() {
     if (is_open())
         return 0;
     char why[512] = "";
-    const tw_store_place place = {to_.address.c_str(),         to_.schema.c_str(), to_.timeout_ns,
-                                  to_.must_exist ? 1 : 0,      to_.local_now,      to_.local_now_arg,
-                                  to_.local_is_virtual ? 1 : 0};
+    const tw_store_place place = {.address = to_.address.c_str(),
+                                  .schema = to_.schema.c_str(),
+                                  .timeout_ns = to_.timeout_ns,
+                                  .grant_to = to_.grant_to.empty() ? nullptr : to_.grant_to.c_str(),
+                                  .must_exist = to_.must_exist ? 1 : 0,
+                                  .local_now = to_.local_now,
+                                  .local_now_arg = to_.local_now_arg,
+                                  .local_is_virtual = to_.local_is_virtual ? 1 : 0};
     const int error = to_.store->open(&raw_, &place, why, sizeof why);
     if (error == 0)
         return 0;

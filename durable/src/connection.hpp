@@ -16,6 +16,7 @@ struct database {
     const tw_store *store;
     std::string address, schema;
     std::int64_t timeout_ns;
+    std::string grant_to;  // empty: nobody
     bool must_exist;
     std::int64_t (*local_now)(void *);
     void *local_now_arg;

@@ -100,6 +100,8 @@ int fill_in(tw_durable &durable, tw_runtime *rt, const char *address, const tw_d
         return refuse(-EINVAL, "the lease is shorter than the timeout");
     if (durable.settings.single_thread && rt == nullptr)
         return refuse(-EINVAL, "`single_thread` needs a runtime");
+    if (options.grant_to != nullptr && *options.grant_to == 0)
+        return refuse(-EINVAL, "the name of the role is empty");
     const tw_store *const store = store_for(address, options);
     if (store == nullptr)
         return refuse(-EOPNOTSUPP, addresses_of_this_build());
@@ -108,6 +110,7 @@ int fill_in(tw_durable &durable, tw_runtime *rt, const char *address, const tw_d
                         address,
                         schema,
                         timeout,
+                        options.grant_to != nullptr ? options.grant_to : "",
                         options.must_exist != 0,
                         [](void *clock) { return static_cast<local_clock *>(clock)->now(); },
                         &durable.clock,
@@ -121,6 +124,7 @@ int open(tw_durable **durable, tw_runtime *rt, const char *address, const tw_dur
         return error;
     if (const int error = made->put_queue.open(); error != 0)
         return error;
+    made->database.grant_to.clear();  // once is enough
     if (rt != nullptr) {
         made->member = std::make_unique<member>(made->database, made->settings, made->clock, made->its_clock,
                                                 made->counts);

@@ -555,7 +555,12 @@ void run(const scenario &what, std::uint64_t seed_of_all) {
     clock_set_at = -hour;
     is_over = false;
     char why[200];
-    const tw_store_place place = {"memory:simulation", "tickwheel", second, 0, now_of_database, nullptr, 1};
+    tw_store_place place{};
+    place.address = "memory:simulation";
+    place.schema = "tickwheel";
+    place.timeout_ns = second;
+    place.local_now = now_of_database;
+    place.local_is_virtual = 1;
     require(inner().open(&observer, &place, why, sizeof why) == 0, why);
     for (int i = 0; i < 3; ++i)
         begin_process();

@@ -46,6 +46,109 @@ TEST(a_file_that_was_deleted_is_noticed) {
     assert_int_equal(to.put("18"), -ENOTCONN);
 }
 
+// The file that the connection has open is still on the disk here, under another name or none.
+TEST(a_file_that_was_replaced_is_noticed) {
+    const folder in;
+    const std::string path = in.in("jobs.db"), backup = in.in("backup.db");
+    connection to(path);
+    assert_int_equal(to.put("17"), 0);
+    assert_int_equal(connection(backup).put("from the backup"), 0);
+    assert_int_equal(rename(backup.c_str(), path.c_str()), 0);
+    assert_int_equal(to.put("18"), -ENOTCONN);
+    assert_true(connection(path).has("from the backup"));
+    assert_false(connection(path).has("18"));
+}
+
+// Another process that opens the file would create another log, and see nothing of this one.
+TEST(a_log_that_was_deleted_is_noticed_and_nothing_is_lost) {
+    const folder in;
+    const std::string path = in.in("jobs.db");
+    {
+        connection to(path);
+        assert_int_equal(to.put("17"), 0);
+        assert_int_equal(unlink((path + "-wal").c_str()), 0);
+        assert_int_equal(to.put("18"), -EBADMSG);
+        std::ofstream(path + "-wal");
+        assert_int_equal(to.put("18"), -EBADMSG);
+    }
+    connection to(path);
+    assert_true(to.has("17"));
+    assert_int_equal(to.put("18"), 0);
+}
+
+TEST(a_backup_that_sqlite_restores_is_seen_by_open_connections) {
+    const folder in;
+    const std::string path = in.in("jobs.db");
+    connection to(path);
+    assert_int_equal(to.put("17"), 0);
+    assert_int_equal(connection(in.in("backup.db")).put("from the backup"), 0);
+    other_program from(in.in("backup.db")), into(path);
+    sqlite3_backup *const restores = sqlite3_backup_init(into.db, "main", from.db, "main");
+    assert_int_equal(sqlite3_backup_step(restores, -1), SQLITE_DONE);
+    assert_int_equal(sqlite3_backup_finish(restores), SQLITE_OK);
+    assert_true(to.has("from the backup"));
+    assert_false(to.has("17"));
+    assert_int_equal(to.put("18"), 0);
+    assert_int_equal(connection(path).count(), 2);
+}
+
+TEST(a_link_that_leads_elsewhere_is_noticed) {
+    const folder in;
+    const std::string path = in.in("current.db");
+    assert_int_equal(symlink("first.db", path.c_str()), 0);
+    connection to(path);
+    assert_int_equal(to.put("17"), 0);
+    assert_int_equal(unlink(path.c_str()), 0);
+    assert_int_equal(symlink("second.db", path.c_str()), 0);
+    assert_int_equal(to.put("18"), -ENOTCONN);
+    assert_int_equal(connection(path).count(), 0);
+}
+
+TEST(a_process_may_change_its_folder) {
+    const folder in;
+    const int worked = in_child([&] {
+        if (chdir(in.path().c_str()) != 0)
+            return 1;
+        connection to("jobs.db");
+        return chdir("/") == 0 && to.put("17") == 0 && to.count() == 1 ? 0 : 1;
+    });
+    assert_int_equal(worked, 0);
+}
+
+// --- journals --------------------------------------------------------------------------------
+
+TEST(a_file_with_a_rollback_journal_gets_a_log) {
+    for (const char *const mode : {"delete", "truncate", "persist"}) {
+        const folder in;
+        const std::string path = in.in("jobs.db");
+        {
+            connection to(path);
+            assert_int_equal(to.put(mode), 0);
+        }
+        assert_string_equal(other_program(path).ask(std::string("pragma journal_mode = ") + mode).c_str(),
+                            mode);
+        connection to(path);
+        assert_int_equal(to.put("17"), 0);
+        assert_true(to.has(mode));
+        other_program by(path);
+        assert_string_equal(by.ask("pragma journal_mode").c_str(), "wal");
+        assert_int_equal(by.run(std::string("pragma journal_mode = ") + mode),
+                         SQLITE_BUSY);  // `to` has it open
+        assert_int_equal(to.put("18"), 0);
+    }
+}
+
+// Such a file may be in use by a program that does not wait for locks.
+TEST(a_file_whose_rollback_journal_is_in_use_is_busy) {
+    const folder in;
+    other_program by(in.in("jobs.db"));
+    assert_int_equal(by.run("create table orders (id); begin immediate; insert into orders values (1)"),
+                     SQLITE_OK);
+    assert_int_equal(connection(in.in("jobs.db"), second / 10).error(), -EBUSY);
+    assert_int_equal(by.run("commit"), SQLITE_OK);
+    assert_int_equal(connection(in.in("jobs.db")).put("17"), 0);
+}
+
 TEST(an_address_with_slashes_that_are_not_of_the_path_is_refused) {
     const connection to("//jobs.db");
     assert_int_equal(to.error(), -EINVAL);
@@ -276,9 +379,11 @@ int open_read_only(const folder &in) {
         mount(in.path().c_str(), in.path().c_str(), nullptr, MS_BIND, nullptr) != 0 ||
         mount(nullptr, in.path().c_str(), nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY, nullptr) != 0)
         return cannot_mount;
-    for (const bool must_exist : {false, true})
-        if (connection(in.in("jobs.db"), 20 * second, must_exist).error() != -EROFS)
+    for (const bool must_exist : {false, true}) {
+        const connection to(in.in("jobs.db"), 20 * second, must_exist);
+        if (to.error() != -EROFS || to.why().find("can only read here") == std::string::npos)
             return 1;
+    }
     return connection(in.in("new.db")).error() == -EROFS ? 0 : 2;
 }
 
@@ -346,7 +451,8 @@ TEST(tables_of_a_later_release_are_refused) {
     }
     const connection to(path);
     assert_int_equal(to.error(), -EPROTO);
-    assert_true(to.why().find("later") != std::string::npos);
+    assert_true(to.why().find("to version 2, and this one knows version 1: use the later release") !=
+                std::string::npos);
     assert_string_equal(other_program(path).ask("select count(*) from tickwheel_job").c_str(), "1");
 }
 

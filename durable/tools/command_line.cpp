@@ -40,6 +40,8 @@ const char help[] =
     "  watch [KIND]        shows, every second, which jobs are held, started and failed; q quits\n"
     "      --seconds S     time between two updates (1)\n"
     "      --once          prints once and exits\n"
+    "  setup               creates the tables, or brings those of a former release up to date\n"
+    "      --role ROLE     PostgreSQL: also grants this role the rights that a process needs, and no others\n"
     "\n"
     "  --database ADDRESS  sqlite:PATH or postgresql://...; or the environment variable TICKWHEEL_DATABASE,\n"
     "                      which keeps a password out of the list of processes\n"
@@ -55,8 +57,8 @@ struct verb_rule {
     std::string_view name;
     std::size_t least, most;  // number of names after the verb
 };
-constexpr verb_rule verbs[] = {{"list", 0, 1},   {"count", 0, 1},   {"get", 2, 2},  {"put", 2, 2},
-                               {"remove", 2, 2}, {"requeue", 0, 2}, {"watch", 0, 1}};
+constexpr verb_rule verbs[] = {{"list", 0, 1},   {"count", 0, 1},   {"get", 2, 2},   {"put", 2, 2},
+                               {"remove", 2, 2}, {"requeue", 0, 2}, {"watch", 0, 1}, {"setup", 0, 0}};
 
 constexpr unsigned of(verb one) { return 1u << static_cast<unsigned>(one); }
 constexpr unsigned any = ~0u;
@@ -131,6 +133,7 @@ constexpr option_rule rules[] = {
     {"--payload", of(verb::put), true, [](options &o, text value) { o.payload = value; }},
     {"--payload-file", of(verb::put), true, [](options &o, text value) { o.payload_file = value; }},
     {"--keep", of(verb::put), false, [](options &o, text) { o.keep = true; }},
+    {"--role", of(verb::setup), true, [](options &o, text value) { o.role = value; }},
     {"--seconds", of(verb::watch), true,
      [](options &o, text value) { o.every_look_ns = read_seconds(value); }},
     {"--once", of(verb::watch), false, [](options &o, text) { o.once = true; }},
@@ -239,7 +242,7 @@ void check(const options &o) {
 options read_options(const std::vector<std::string> &words) {
     const sorted_words sorted = sort(words);
     if (sorted.others.empty())
-        throw bad_usage("no verb: list, count, get, put, remove, requeue or watch");
+        throw bad_usage("no verb: list, count, get, put, remove, requeue, watch or setup");
     options o;
     o.what = verb_named(sorted.others[0]);
     set_names(o, sorted.others);

@@ -11,7 +11,7 @@
 namespace tickwheel::jobs {
 
 // In the order of `verbs` in command_line.cpp.
-enum class verb { list, count, get, put, remove, requeue, watch };
+enum class verb { list, count, get, put, remove, requeue, watch, setup };
 
 struct options {
     verb what = verb::list;
@@ -30,6 +30,9 @@ struct options {
     std::optional<std::string> cron, zone, payload, payload_file;
     tw_durable_missed missed = TW_DURABLE_COALESCE;
     bool keep = false;
+
+    // For setup.
+    std::optional<std::string> role;
 
     // For watch.
     std::int64_t every_look_ns = TW_SECOND;

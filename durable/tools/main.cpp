@@ -34,6 +34,8 @@ int run(const options &o) {
         return requeue(o);
     case verb::watch:
         return watch(o);
+    case verb::setup:
+        return setup(o);
     }
     return usage_is_bad;
 }

@@ -27,12 +27,14 @@ inline std::int64_t check(std::int64_t result) {
     return result;
 }
 
-// Keeps the database open during its lifetime. Only a put creates a missing database.
+// Keeps the database open during its lifetime. Only put and setup create a missing database.
 class connection {
   public:
     explicit connection(const options &o) {
         tw_durable_options c = {};
-        c.must_exist = o.what != verb::put ? 1 : 0;  // so that a misspelt name is an error
+        c.must_exist =
+            o.what != verb::put && o.what != verb::setup ? 1 : 0;  // so that a misspelt name is an error
+        c.grant_to = o.role ? o.role->c_str() : nullptr;
         c.schema = o.schema ? o.schema->c_str() : nullptr;
         const int error = tw_durable_open(&durable_, nullptr, o.database->c_str(), &c);
         if (error == -EINVAL || error == -EOPNOTSUPP)  // the address is wrong

@@ -199,4 +199,11 @@ int requeue(const options &o) {
     return all_is_well;
 }
 
+int setup(const options &o) {
+    const connection to(o);
+    std::puts(o.role ? ("the tables are there, and " + plain(*o.role) + " can use them").c_str()
+                     : "the tables are there");
+    return all_is_well;
+}
+
 }  // namespace tickwheel::jobs

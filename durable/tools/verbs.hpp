@@ -20,5 +20,6 @@ int put(const options &o);
 int remove(const options &o);
 int requeue(const options &o);
 int watch(const options &o);
+int setup(const options &o);
 
 }  // namespace tickwheel::jobs

@@ -10,6 +10,7 @@
 #   kill     kills all processes of the server at once, as a power cut would
 #   address  prints the address that programs connect to
 #
+# TW_POSTGRES names the folder of the server's programs; without it, the newest installed server runs.
 # The server listens on its socket alone. Root cannot run a server; for root it runs as the user `postgres`,
 # whom Debian's package creates.
 set -eu
@@ -20,10 +21,12 @@ set -eu
 verb=$1 folder=$2
 shift 2
 
-bin=
-for each in $(command -v postgres || true) /usr/lib/postgresql/*/bin/postgres /usr/pgsql-*/bin/postgres; do
-    [ ! -x "$each" ] || bin=${each%/postgres}
-done
+bin=${TW_POSTGRES:-}
+if [ -z "$bin" ]; then
+    for each in $(command -v postgres || true) /usr/lib/postgresql/*/bin/postgres /usr/pgsql-*/bin/postgres; do
+        [ ! -x "$each" ] || bin=${each%/postgres}
+    done
+fi
 [ -n "$bin" ] || {
     echo "postgres.sh: there is no PostgreSQL server here" >&2
     exit 3

@@ -29,7 +29,7 @@
  *   -EACCES      the database refuses the user, or the permissions of the file do
  *   -EROFS       the database is read-only
  *   -ENOSPC      the database has no space left
- *   -EBADMSG     the database is damaged, or the file is not a database
+ *   -EBADMSG     the database is damaged, the file is not a database, or its log was deleted
  *   -EPROTO      the tables are those of a later release, or have been changed
  *   -EDEADLK     called by a visitor of the same connection
  *   -EIO         another error of the database, which tw_durable_explain describes
@@ -169,6 +169,10 @@ struct tw_durable_options {
                                    connection has this many threads. With `workers`, handlers use at
                                    most this many of them */
 
+    const char *grant_to; /* a role of the server, which gets the rights that a process needs, and no others,
+                             in the transaction that creates the tables or brings them up to date. For their
+                             owner; only PostgreSQL has roles. NULL: none */
+
     int must_exist; /* not 0: the call creates neither the database nor its tables, and fails if they are
                        missing */
 
@@ -199,14 +203,16 @@ struct tw_durable_options {
  *                           name, which may be empty, share one database, which ends with the last of
  *                           them. With `single_thread` its clock is the runtime's, so it follows virtual
  *                           time
- *     postgresql://...      an address of libpq (postgres:// as well), see its manual. Do not use a
- *                           connection pooler that gives each transaction another connection
+ *     postgresql://...      an address of libpq (postgres:// as well), see its manual. It may lead through
+ *                           a connection pooler that gives each session a connection
  *
  * Close the connection before you free the runtime. Returns 0.
  *   -EINVAL      also: an option is out of range, or `workers` belongs to another runtime; the address is
  *                malformed
- *   -ENOENT      the database does not exist; with `must_exist` also: it has no tables
- *   -EOPNOTSUPP  no store of this build has such addresses
+ *   -ENOENT      the database does not exist; with `must_exist` also: it has no tables; with `grant_to` also:
+ *                there is no such role
+ *   -EOPNOTSUPP  no store of this build has such addresses; with `grant_to`: the database has no roles; the
+ *                address leads through a connection pooler that gives each transaction another connection
  *   -EAGAIN      from the system: no thread */
 TW_MUST_CHECK int tw_durable_open(struct tw_durable **durable, struct tw_runtime *rt, const char *address,
                                   const struct tw_durable_options *options);

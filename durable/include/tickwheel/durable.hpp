@@ -64,6 +64,7 @@ struct durable_options {
     std::chrono::nanoseconds timeout{0};
     tw_workers *workers = nullptr;  // the native() of a pool on the same runtime
     unsigned threads = 0;
+    const char *grant_to = nullptr;
     bool must_exist = false;
     bool confirmed_only = false;
     bool single_thread = false;
@@ -95,6 +96,7 @@ struct durable_home {
         c.timeout_ns = o.timeout.count();
         c.workers = o.workers;
         c.threads = o.threads;
+        c.grant_to = o.grant_to;
         c.must_exist = o.must_exist ? 1 : 0;
         c.confirmed_only = o.confirmed_only ? 1 : 0;
         c.single_thread = o.single_thread ? 1 : 0;

@@ -54,10 +54,12 @@ extern "C" {
 
 /* Where a database is, and how to use it. Valid during `open`. */
 struct tw_store_place {
-    const char *address; /* as it was given to tw_durable_open */
-    const char *schema;  /* valid, as durable.h says */
-    int64_t timeout_ns;  /* longest wait for an answer; `list` and `count` may take longer */
-    int must_exist;      /* not 0: `open` creates nothing, and returns -ENOENT if something is missing */
+    const char *address;  /* as it was given to tw_durable_open */
+    const char *schema;   /* valid, as durable.h says */
+    int64_t timeout_ns;   /* longest wait for an answer; `list` and `count` may take longer */
+    const char *grant_to; /* `open` gives this role the rights that a process needs; NULL: none. -EOPNOTSUPP:
+                             the database has no roles */
+    int must_exist;       /* not 0: `open` creates nothing, and returns -ENOENT if something is missing */
 
     /* The local steady clock, for stores that have no clock of their own. */
     int64_t (*local_now)(void *arg);

@@ -2,6 +2,8 @@
 
 #include <cerrno>
 
+#include "stores/later_release.hpp"
+
 namespace tickwheel::durable::postgres {
 
 namespace {
@@ -139,6 +141,19 @@ set search_path = pg_catalog, pg_temp as $body$
 $body$;
 )";
 
+// The rights of a process that opens and uses the tables. PostgreSQL warns, and grants nothing, if the user
+// has rights but is not the owner.
+constexpr const char *check_owner = R"(
+do $body$ begin
+    if not (select pg_has_role(relowner, 'usage') from pg_class where oid = '$S.job'::regclass) then
+        raise exception 'only the owner of the tables can grant rights' using errcode = 'insufficient_privilege';
+    end if;
+end $body$;
+)";
+constexpr const char *rights[] = {"usage on schema $S", "select on $S.meta",
+                                  "select, insert, update, delete on $S.member, $S.job, $S.claim",
+                                  "usage on sequence $S.token", "execute on all functions in schema $S"};
+
 // Version 2 changed only the functions, and the store itself calls only `tell`, whose first form is safe here:
 // session::open has set the connection's search path. Version 3 changed the tables.
 constexpr int newest = 3;
@@ -195,19 +210,23 @@ do $body$ begin
 end $body$;
 )";
 
-// Upgrades from any older version.
-int change(session &server, const std::string &schema, int version) {
-    if (version != 0)
-        if (const int error = build_index(server, schema); error != 0)
-            return error;
-    std::string all = std::string("begin;") + lock;
-    all += version == 0 ? tables : without_invalid_index;
+// From any older version.
+std::string upgrade(int version) {
+    std::string all = version == 0 ? tables : without_invalid_index;
     all += additions_of_3;
     all += version == 0 ? "" : changes_of_3;
     all += functions;
-    all += "delete from $S.meta; insert into $S.meta values (" + std::to_string(newest) + ", " +
-           std::to_string(oldest_sharing) + "); commit;";
-    return server.run(in_schema(all.c_str(), schema));
+    return all + "delete from $S.meta; insert into $S.meta values (" + std::to_string(newest) + ", " +
+           std::to_string(oldest_sharing) + ");";
+}
+
+std::string grants(const std::string &role, const std::string &schema) {
+    std::string name, all = in_schema(check_owner, schema);
+    for (const char each : role)
+        name.append(each == '"' ? 2 : 1, each);
+    for (const char *const right : rights)
+        all += "grant " + in_schema(right, schema) + " to \"" + name + "\";";
+    return all;
 }
 
 }  // namespace
@@ -225,29 +244,35 @@ std::string in_schema(const char *text, const std::string &schema) {
     return all;
 }
 
-int bring_up_to_date(session &server, const std::string &schema, bool must_exist) {
+int bring_up_to_date(session &server, const std::string &schema, bool must_exist, const char *grant_to) {
     tables_version version;
     if (const int error = read_version(server, schema, version); error != 0)
         return error;
     if (version.of_tables > newest && version.oldest_sharing > newest) {
-        server.explain_by("the tables are those of a later release: their version is " +
-                          std::to_string(version.of_tables) + ", that of this release " + std::to_string(newest));
+        server.explain_by(later_release(version.of_tables, newest));
         return -EPROTO;
     }
-    if (version.of_tables >= newest)
+    const bool is_usable = version.of_tables >= newest;
+    if (is_usable && grant_to == nullptr)
         return 0;
     if (must_exist && version.of_tables == 0) {
         server.explain_by("the database has no tables of this schema");
         return -ENOENT;
     }
-    const int error = change(server, schema, version.of_tables);
+    if (!is_usable && version.of_tables != 0)
+        if (const int error = build_index(server, schema); error != 0)
+            return error;
+    std::string all = in_schema((std::string(lock) + (is_usable ? "" : upgrade(version.of_tables))).c_str(), schema);
+    if (grant_to != nullptr)
+        all += grants(grant_to, schema);
+    const int error = server.run("begin;" + all + "commit;");
     if (error == 0)
         return 0;
-    // Another process may have been faster.
     const std::string why = server.why();
     server.run("rollback");
-    if (read_version(server, schema, version) == 0 && version.of_tables == newest)
-        return 0;
+    const int before = version.of_tables;
+    if (read_version(server, schema, version) == 0 && version.of_tables != before)  // another process was faster
+        return bring_up_to_date(server, schema, must_exist, grant_to);
     server.explain_by(why);
     return error;
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <memory>
@@ -33,6 +34,7 @@ constexpr meaning meanings[] = {
     {"42501", -EACCES},  // insufficient privilege
     {"28", -EACCES},     // authorization
     {"3D000", -ENOENT},  // no such database
+    {"42704", -ENOENT},  // no such role
     {"3F000", -EPROTO},  // no such schema
     {"42", -EPROTO},     // a table, column or function is missing, is different, or already exists
     {lock_not_available, -EBUSY},
@@ -175,7 +177,7 @@ int session::connect_in_time() {
     // The text does not depend on this process's locale: the server's settings choose its language.
     why_ = without_newline(PQerrorMessage(connection_));
     if (std::strstr(why_.c_str(), "does not exist") != nullptr &&
-        std::strstr(why_.c_str(), "database") != nullptr)
+        std::strstr(why_.c_str(), "database \"") != nullptr)
         return -ENOENT;
     if (std::strstr(why_.c_str(), "authentication failed") != nullptr ||
         std::strstr(why_.c_str(), "pg_hba.conf") != nullptr || PQconnectionNeedsPassword(connection_) != 0 ||
@@ -218,7 +220,41 @@ int session::connect_to(const char *address, const std::string &host, const std:
         connection_, [](void *, const char *) {}, nullptr);
     if (PQstatus(connection_) == CONNECTION_BAD)
         return broken(-ENOTCONN, PQerrorMessage(connection_));
-    return connect_in_time();
+    if (const int error = connect_in_time(); error != 0)
+        return error;
+    PQsetnonblocking(connection_, 1);
+    return ask_backend(backend_);
+}
+
+int session::ask_backend(int &process) {
+    rows answer;
+    if (const int error = run("select pg_catalog.pg_backend_pid()", answer); error != 0)
+        return error;
+    process = std::atoi(answer.text(0, 0));
+    return 0;
+}
+
+// Makes sure that a pooler gives this session a server process of its own. With another pooler the session
+// would keep its process, too, until another client needs one. So a second connection asks for its process
+// while this session is idle: it gets the one that this session has just had or, if the pooler takes turns,
+// not the same one twice.
+int session::check_pooler(const char *address) {
+    session other(timeout_ns_);
+    other.wait_until_ = steady_now() + timeout_ns_;
+    if (const int error =
+            other.connect_to(address, PQhost(connection_), PQhostaddr(connection_), PQport(connection_));
+        error != 0)
+        return broken(error, ("no second connection through the pooler: " + other.why()).c_str());
+    for (session *const each : {this, &other, &other, this, &other, &other}) {
+        int process = 0;
+        if (const int error = each->ask_backend(process); error != 0)
+            return broken(error, std::string(each->why()).c_str());
+        if (process != each->backend_ || other.backend_ == backend_)
+            return broken(-EOPNOTSUPP,
+                          "this address leads through a pooler that gives each transaction another "
+                          "connection: use its session mode, or the server's own port");
+    }
+    return 0;
 }
 
 int session::open(const char *address) {
@@ -227,7 +263,14 @@ int session::open(const char *address) {
         return broken(-EINVAL, "the address is malformed");
     if (const int error = connect(address); error != 0)
         return error;
-    PQsetnonblocking(connection_, 1);
+    // A pooler tells its clients other process numbers than the server's.
+    if (backend_ != PQbackendPID(connection_)) {
+        if (const int error = check_pooler(address); error != 0)
+            return error;
+        // The former client of the server's process may have left settings, prepared statements and LISTENs.
+        if (const int error = run("discard all"); error != 0)
+            return error;
+    }
     // The search path finds only the system's operators, functions and types. Otherwise another user could
     // put one into a schema of the search path, and this connection would run it.
     //
@@ -245,8 +288,8 @@ int session::open(const char *address) {
     const char *const encoding = PQparameterStatus(connection_, "server_encoding");
     const bool has_encoding = encoding == nullptr || std::strcmp(encoding, "SQL_ASCII") != 0;
     return run(
-        std::string(has_encoding ? "" : "set client_encoding = sql_ascii;") +
-        "set search_path = pg_catalog, pg_temp; set lock_timeout = " + server_limit(70) +
+        std::string("set client_encoding = ") + (has_encoding ? "utf8" : "sql_ascii") +
+        "; set search_path = pg_catalog, pg_temp; set lock_timeout = " + server_limit(70) +
         "; set statement_timeout = " + server_limit(80) +
         ";"
         "set enable_seqscan = off; set enable_hashjoin = off; set enable_mergejoin = off; set jit = off;"
@@ -327,11 +370,15 @@ int session::receive(rows &out) {
 }
 
 int session::run(const std::string &statements) {
-    wait_until_ = steady_now() + timeout_ns_ * patience_;
     rows ignored;
+    return run(statements, ignored);
+}
+
+int session::run(const std::string &statements, rows &out) {
+    wait_until_ = steady_now() + timeout_ns_ * patience_;
     if (PQsendQuery(connection_, statements.c_str()) == 0)
         return broken(-ENOTCONN, PQerrorMessage(connection_));
-    return receive(ignored);
+    return receive(out);
 }
 
 void session::prepare_later(std::vector<std::string> statements) {
@@ -416,7 +463,7 @@ int session::read_notifications(const std::function<void(const char *)> &each) {
     if (PQconsumeInput(connection_) == 0)
         return broken(-ENOTCONN, PQerrorMessage(connection_));
     while (PGnotify *const told = PQnotifies(connection_)) {
-        if (told->be_pid != PQbackendPID(connection_))
+        if (told->be_pid != backend_)
             each(told->extra);
         PQfreemem(told);
     }

@@ -21,7 +21,8 @@ class session {
     ~session() { PQfinish(connection_); }
 
     // Connects. If the address names several servers, each that does not answer gets an equal share of the
-    // time. Returns 0, or an error of durable.h, which why() explains.
+    // time. Returns 0, or an error of durable.h, which why() explains; -EOPNOTSUPP: through a pooler that gives
+    // each transaction another connection.
     int open(const char *address);
 
     // Calls a statement by its number among the texts given to prepare_later. Returns 0 or an error of
@@ -65,7 +66,10 @@ class session {
     int connect_to(const char *address, const std::string &host, const std::string &hostaddr,
                    const std::string &port);
     int connect_in_time();
+    int ask_backend(int &process);
+    int check_pooler(const char *address);
     std::string server_limit(int percent_of_timeout) const;  // ms
+    int run(const std::string &statements, rows &out);
     int prepare(std::size_t statement);
     int send(std::size_t statement, parameters &with);
     std::string name_of(std::size_t statement) const;
@@ -81,6 +85,7 @@ class session {
     int patience_ = 1;
     std::int64_t wait_until_ = 0;
     PGconn *connection_ = nullptr;
+    int backend_ = 0;  // the server's process
     std::vector<std::string> statements_;
     std::vector<bool> is_prepared_;
     unsigned generation_ = 0;  // of `statements_`; part of their names, as the server keeps the former ones

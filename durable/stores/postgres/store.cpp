@@ -62,7 +62,7 @@ int open_connection(void **connection, const tw_store_place *place, char *why, s
     auto made = std::make_unique<postgres_connection>(*place);
     int error = made->server.open(place->address);
     if (error == 0)
-        error = bring_up_to_date(made->server, made->schema, place->must_exist != 0);
+        error = bring_up_to_date(made->server, made->schema, place->must_exist != 0, place->grant_to);
     if (error != 0) {
         std::snprintf(why, room, "%s", made->server.why().c_str());
         return error;

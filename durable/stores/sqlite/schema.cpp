@@ -6,6 +6,8 @@
 #include <ctime>
 #include <string>
 
+#include "stores/later_release.hpp"
+
 namespace tickwheel::durable::sqlite {
 
 namespace {
@@ -115,9 +117,12 @@ int read_version(session &of, std::int64_t &version) {
 
 // Returns 1 if the tables have the wanted version, 0 if they have an earlier one.
 int compare(session &of, std::int64_t version, std::size_t wanted) {
-    if (version < 0 || version > static_cast<std::int64_t>(wanted))
-        return of.fail(-EPROTO, "the tables are those of a later release");
-    return version == static_cast<std::int64_t>(wanted) ? 1 : 0;
+    const auto newest = static_cast<std::int64_t>(wanted);
+    if (version > newest)
+        return of.fail(-EPROTO, later_release(version, newest).c_str());
+    if (version < 0)
+        return of.fail(-EPROTO, "the version of the tables is negative");
+    return version == newest ? 1 : 0;
 }
 
 int compare_version(session &of, std::size_t wanted) {

@@ -1,10 +1,14 @@
 #include "session.hpp"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
 #include <string_view>
+#include <utility>
 
 #include "in_memory.hpp"
 
@@ -92,6 +96,19 @@ int error_of(int code, int system_errno) {
     }
 }
 
+file_on_disk::file_on_disk(std::string at) : path(std::move(at)) {
+    struct stat found {};
+    if (stat(path.c_str(), &found) == 0) {
+        device = found.st_dev;
+        number = found.st_ino;
+    }
+}
+
+bool file_on_disk::is_there() const {
+    const file_on_disk now(path);
+    return now.device == device && now.number == number;
+}
+
 // --- connections -----------------------------------------------------------------------------
 
 session::~session() {
@@ -161,16 +178,40 @@ int session::begin(durability level) {
     own_news_ = 0;
     if (const int error = control("begin immediate"); error != 0)
         return error;
-    return is_where_it_was() ? 0 : static_cast<int>(end(fail(-ENOTCONN, "the file was moved or deleted")));
+    const int error = is_open_ ? check_files() : 0;
+    return error == 0 ? 0 : static_cast<int>(end(error));
 }
 
-// SQLite would keep writing to a deleted file, and all puts would be lost.
-bool session::is_where_it_was() {
+// SQLite would keep writing to a deleted file or log, and all puts would be lost. A deleted log must not be
+// replaced by a new one while any connection has it open, so that is not a loss of the connection: the last
+// of them to close the log writes what it contains into the database.
+int session::check_files() {
     int has_moved = 0;
-    if (!is_open_)
-        return true;
-    return sqlite3_file_control(handle_, "main", SQLITE_FCNTL_HAS_MOVED, &has_moved) != SQLITE_OK ||
-           has_moved == 0;
+    sqlite3_file_control(handle_, "main", SQLITE_FCNTL_HAS_MOVED, &has_moved);
+    if (has_moved != 0)
+        drop_log_of_replaced_file();
+    if (has_moved != 0 || !file_.is_there())
+        return fail(-ENOTCONN, "the file was moved, replaced or deleted");
+    if (!log_.is_there())
+        return fail(-EBADMSG,
+                    "the log of the database, FILE-wal, was deleted or replaced: stop all processes that use "
+                    "the database");
+    return 0;
+}
+
+// If another file has taken the place of the database, for example a backup, SQLite would take the log that
+// is still there for the log of that file, and mix both databases.
+void session::drop_log_of_replaced_file() const {
+    const char *const database = sqlite3_db_filename(handle_, "main");
+    if (access(database, F_OK) != 0 || !log_.is_there())
+        return;
+    unlink(log_.path.c_str());
+    unlink((database + std::string("-shm")).c_str());
+}
+
+void session::note_files(const std::string &path) {
+    file_ = file_on_disk(path);
+    log_ = file_on_disk(sqlite3_filename_wal(sqlite3_db_filename(handle_, "main")));
 }
 
 std::int64_t session::end(std::int64_t result) {

@@ -4,6 +4,8 @@
 // other values are bound. Functions return 0 or more, or a negative errno from durable.h.
 #pragma once
 
+#include <sys/types.h>
+
 #include <array>
 #include <cerrno>
 #include <cstddef>
@@ -25,6 +27,17 @@ enum class durability { normal, full };
 // Translates an error of SQLite, and the system's errno behind it, to an errno of durable.h.
 int error_of(int code, int system_errno);
 
+// Which file a path leads to.
+struct file_on_disk {
+    std::string path;
+    dev_t device = 0;
+    ino_t number = 0;
+
+    file_on_disk() = default;
+    explicit file_on_disk(std::string at);
+    [[nodiscard]] bool is_there() const;  // also true without a path
+};
+
 class session {
   public:
     // REQUIRES: the schema is valid, as durable.h says
@@ -39,6 +52,9 @@ class session {
 
     // Notes that the database is open: from now on, a missing file counts as a lost connection.
     void set_open() { is_open_ = true; }
+
+    // Notes which log the connection has open, and which file an absolute path leads to.
+    void note_files(const std::string &path);
 
     // Sets the database's clock; by default it is the machine's.
     void set_clock(std::int64_t (*read)(void *), void *arg) {
@@ -88,7 +104,8 @@ class session {
     int prepare(sql which, sqlite3_stmt *&statement);
     int read_news(std::int64_t &serial, std::int64_t &ready);
     int control(const char *text);
-    bool is_where_it_was();
+    int check_files();
+    void drop_log_of_replaced_file() const;
     void take_back(const char *text, const char *then);
 
     sqlite3 *handle_;
@@ -98,6 +115,7 @@ class session {
     std::array<sqlite3_stmt *, static_cast<std::size_t>(sql::count)> statements_{};
     std::array<char, 256> text_{};
     bool is_open_ = false;
+    file_on_disk file_, log_;  // no paths: not noted
     bool level_is_known_ = false;
     durability level_ = durability::full;
 

@@ -12,6 +12,7 @@
 #include <climits>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <utility>
 
@@ -112,6 +113,10 @@ int open_place(void **out, const tw_store_place &place, char *why, std::size_t r
     const bool must_exist = place.must_exist != 0;
     const std::string path = path_of(place.address);
     const std::string in_memory = sqlite::name_in_memory(path);
+    if (place.grant_to != nullptr)
+        return refuse(-EOPNOTSUPP,
+                      "SQLite has no roles; the permissions of the file and of its folder say who may use it",
+                      why, room);
     if (const int error = open_file(path, in_memory, must_exist, handle, why, room); error != 0)
         return error;
     const std::int64_t ms = place.timeout_ns / 1'000'000;
@@ -126,6 +131,8 @@ int open_place(void **out, const tw_store_place &place, char *why, std::size_t r
     if (const int error = error_of_log(sqlite::set_up(made->to, place.timeout_ns)); error != 0)
         return refuse(error, made->to.explain(), why, room);
     made->to.set_open();
+    if (in_memory.empty())
+        made->to.note_files(std::filesystem::absolute(path));
     *out = made.release();
     return 0;
 }
@@ -133,6 +140,9 @@ int open_place(void **out, const tw_store_place &place, char *why, std::size_t r
 int open(void **out, const tw_store_place *place, char *why, std::size_t room) {
     try {
         const int error = open_place(out, *place, why, room);
+        if (error == -EROFS)
+            refuse(error, "SQLite must be able to write to the file and its folder, and can only read here",
+                   why, room);
         if (error != 0) {
             const std::size_t said = std::strlen(why);
             std::snprintf(why + said, room - said, ": %s", path_of(place->address).c_str());

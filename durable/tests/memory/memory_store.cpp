@@ -39,6 +39,10 @@ std::string full_name(const tw_store_place &place) {
 }
 
 int open(void **out, const tw_store_place *place, char *why, std::size_t room) {
+    if (place->grant_to != nullptr) {
+        std::snprintf(why, room, "a database in memory has no roles");
+        return -EOPNOTSUPP;
+    }
     try {
         auto self = std::make_unique<connection>();
         self->name = full_name(*place);

@@ -151,6 +151,15 @@ def shows_what_handlers_do(tool):
     tool("remove", "bad", "b")
 
 
+def sets_tables_up(tool):
+    assert tool("setup", "--schema", "made") == "the tables are there\n"
+    assert tool("setup", "--schema", "made") == "the tables are there\n"
+    assert tool("count", "--schema", "made") == "0\n"
+    tool.fails(2, "SQLite has no roles", "setup", "--role", "app")
+    tool.fails(2, "the role is empty", "setup", "--role", "")
+    tool.fails(2, "--role does not go with put", "put", "k", "x", "--role", "app")
+
+
 def refuses_bad_usage(tool):
     for reason, words in {"no verb: list": (), "no verb lst": ("lst",), "no option --what": ("list", "--what"),
                           "takes a value": ("list", "--limit"), "takes no value": ("list", "--json=1"),
@@ -189,4 +198,4 @@ def tells_errors_of_the_database(tool):
 
 
 run(program, (puts_and_removes, knows_times, puts_periodic_jobs, lists_and_counts, takes_payloads, shows_hostile_names,
-              shows_what_handlers_do, refuses_bad_usage, tells_errors_of_the_database))
+              shows_what_handlers_do, sets_tables_up, refuses_bad_usage, tells_errors_of_the_database))

@@ -9,6 +9,14 @@
 //     });
 //     jobs.put({.kind = "reminder", .key = "order 17", .after = 3min});  // on disk when it returns
 //
+// With a payload of your own type, whose codec kinds.hpp explains:
+//
+//     constexpr tickwheel::durable_kind<order> unpaid{"unpaid"};
+//     jobs.handle(unpaid, [&](const order &late, tickwheel::durable_fire &) { shop.cancel(late); });
+//     jobs.put(unpaid, new_order, {.key = "17", .after = 3min});
+//
+// durable_sqlite.hpp puts jobs in your own transaction.
+//
 // Link it with tickwheel::durable and tickwheel::cpp. Conventions are those of tickwheel.hpp, and:
 //
 //   Time        Time points are std::chrono::sys_time, of the database's clock.
@@ -26,19 +34,23 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <list>
 #include <memory>
 #include <mutex>
-#include <span>
+#include <ranges>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include <tickwheel/durable.h>
 #include <tickwheel/durable/fire.hpp>
+#include <tickwheel/durable/handler.hpp>
 #include <tickwheel/durable/jobs.hpp>
+#include <tickwheel/durable/kinds.hpp>
 #include <tickwheel/runtime.hpp>
 
 namespace tickwheel {
@@ -146,6 +158,13 @@ class durable {
         home_->handlers.splice(home_->handlers.end(), stored);  // which allocates nothing
     }
 
+    // The same for a typed kind: calls f(value, fire). If the codec refuses the payload, the try has failed,
+    // and f is not called.
+    template <durable_value T, durable_handler<T> F>
+    void handle(const durable_kind<T> &kind, F f, const durable_retries &retries = {}) {
+        handle(kind.name, detail::typed_handler<T, F>{std::string(kind.name), std::move(f)}, retries);
+    }
+
     // NOLINTBEGIN(readability-make-member-function-const): they change the database
 
     // Puts a job. When this returns, the job is on disk.
@@ -162,15 +181,40 @@ class durable {
         return result != -EEXIST && detail::check_durable(result) == 0;
     }
 
-    // Puts jobs in one transaction: all or none.
-    void put(std::span<const durable_job> jobs, durable_existing existing = durable_existing::replace) {
-        std::vector<detail::native_job> all(jobs.begin(), jobs.end());
-        std::vector<tw_durable_job> c;
-        c.reserve(all.size());
-        for (detail::native_job &each : all)
-            c.push_back(*each.native());
-        detail::check_durable(
-            tw_durable_put_many(native(), c.data(), c.size(), static_cast<tw_durable_existing>(existing)));
+    // Puts a range of jobs in one transaction: all or none.
+    template <std::ranges::input_range Jobs>
+    requires std::convertible_to < std::ranges::range_reference_t<Jobs>,
+    const durable_job & > void put(Jobs &&jobs, durable_existing existing = durable_existing::replace) {
+        std::vector<detail::native_job> all;
+        for (const durable_job &each : jobs)
+            all.emplace_back(each);
+        put_all(all, existing);
+    }
+
+    // The same for a typed kind. The kind and the value stand for the job's kind and payload, which must be
+    // empty.
+    template <durable_value T>
+    void put(const durable_kind<T> &kind, const std::type_identity_t<T> &value, const durable_job &job,
+             durable_existing existing = durable_existing::replace) {
+        const auto payload = durable_codec<T>::encode(value);
+        put(detail::typed_job(kind, job, payload), existing);
+    }
+    template <durable_value T>
+    bool add(const durable_kind<T> &kind, const std::type_identity_t<T> &value, const durable_job &job) {
+        const auto payload = durable_codec<T>::encode(value);
+        return add(detail::typed_job(kind, job, payload));
+    }
+
+    // Puts a job for each value of a range in one transaction: all or none. describe(value) returns the job.
+    template <durable_value T, std::ranges::input_range Values, std::invocable<const T &> Describe>
+    void put(const durable_kind<T> &kind, Values &&values, Describe describe,
+             durable_existing existing = durable_existing::replace) {
+        std::deque<decltype(durable_codec<T>::encode(std::declval<const T &>()))> payloads;
+        std::vector<detail::native_job> all;
+        for (const T &each : values)
+            all.emplace_back(detail::typed_job(kind, std::invoke(describe, each),
+                                               payloads.emplace_back(durable_codec<T>::encode(each))));
+        put_all(all, existing);
     }
 
     // Removes a job. Returns true if this prevented a fire; false if its handler was started, or there is no
@@ -241,6 +285,15 @@ class durable {
         home_->on_event = o.on_event;
         const tw_durable_options c = home_->c_options(o);
         detail::check_durable(tw_durable_open(&home_->native, rt, detail::durable_text(address).c_str(), &c));
+    }
+
+    void put_all(std::vector<detail::native_job> &jobs, durable_existing existing) {
+        std::vector<tw_durable_job> c;
+        c.reserve(jobs.size());
+        for (detail::native_job &each : jobs)
+            c.push_back(*each.native());
+        detail::check_durable(
+            tw_durable_put_many(native(), c.data(), c.size(), static_cast<tw_durable_existing>(existing)));
     }
 
     std::unique_ptr<detail::durable_home> home_;

@@ -47,6 +47,7 @@ class claimed_jobs_inspector {
             if (!is_held(of, each) || each->at != stage::queued)
                 return true;
         return count(of, stage::confirming) != 0 || count(of, stage::queued) != queued ||
+               count(of, stage::unanswered) != of.unanswered_ ||
                queued + count(of, stage::running) != of.started_;
     }
 

@@ -59,6 +59,7 @@ using tickwheel::durable_existing;
 using tickwheel::durable_fire;
 using tickwheel::durable_job;
 using tickwheel::durable_state;
+using tickwheel::durable_task;
 
 class Durable : public testing::Test {
   protected:
@@ -224,6 +225,79 @@ TEST_F(Durable, ABatchIsAnyRange) {
     EXPECT_EQ(seen, (std::vector<std::string>{"1", "2", "3"}));
 }
 
+TEST_F(Durable, ACoroutineAnswersAtItsEnd) {
+    std::vector<std::string> seen;
+    jobs.handle("k", [&](durable_fire &fire) -> durable_task {
+        seen.push_back("begin " + std::string(fire.key()));
+        const bool slept = co_await rt.sleep_for(10s);
+        seen.push_back((slept ? "end " : "stopped ") + std::string(fire.key()));
+        if (fire.key() == "throws")
+            throw std::runtime_error("no paper");
+        co_return fire.key() == "again" && fire.token() == 1 ? fire.again(1h) : fire.done();
+    });
+    jobs.put({.kind = "k", .key = "again"});
+    rt.advance(1s);
+    jobs.put({.kind = "k", .key = "throws"});
+    rt.advance(1s);
+    EXPECT_EQ(seen, (std::vector<std::string>{"begin again", "begin throws"}));
+    EXPECT_EQ(jobs.stats().running, 2U);
+    rt.advance(10s);
+    EXPECT_EQ(jobs.stats().running, 0U);
+    EXPECT_EQ(jobs.stats().again, 1U);
+    jobs.get("k", "throws", [](const durable_entry &entry) { EXPECT_EQ(entry.error(), "no paper"); });
+    jobs.cancel("k", "throws");
+    rt.advance(2h);
+    EXPECT_EQ(seen.size(), 6U);
+    EXPECT_EQ(jobs.count(), 0U);
+}
+
+TEST_F(Durable, ACoroutineNeedNotSuspendAndMayFailToBegin) {
+    jobs.handle("at once", [&](durable_fire &fire) -> durable_task { co_return fire.failed("so it is"); });
+    jobs.handle("never", [](durable_fire &) -> durable_task { throw std::runtime_error("no frame"); });
+    jobs.put({.kind = "at once", .key = "x"});
+    jobs.put({.kind = "never", .key = "x"});
+    rt.advance(100ms);
+    std::vector<std::string> why;
+    jobs.list({}, [&](const durable_entry &entry) { why.emplace_back(entry.error()); });
+    EXPECT_EQ(why, (std::vector<std::string>{"so it is", "no frame"}));
+    EXPECT_EQ(jobs.stats().running, 0U);
+}
+
+TEST_F(Durable, ACoroutineKeepsItsValue) {
+    std::vector<std::string> seen;
+    jobs.handle(unpaid, [&](const order &late, durable_fire &fire) -> durable_task {
+        co_await rt.sleep_for(10s);
+        seen.push_back(late.id);
+        co_return fire.done();
+    });
+    const std::string long_id(100, 'x');
+    jobs.put(unpaid, {long_id, 250}, {.key = "17"});
+    jobs.put({.kind = "unpaid", .key = "18"});
+    rt.advance(11s);
+    EXPECT_EQ(seen, (std::vector<std::string>{long_id}));
+    EXPECT_EQ(jobs.stats().running, 0U);
+    EXPECT_GE(jobs.stats().retried, 1U);
+}
+
+TEST(DurableLife, CoroutinesOnOneThreadAreDestroyedWithTheirConnection) {
+    tickwheel::virtual_runtime rt;
+    durable keeper("sqlite::memory:coroutines");
+    int gone = 0;
+    {
+        durable jobs(rt, "sqlite::memory:coroutines", {.single_thread = true});
+        jobs.handle("k", [&](durable_fire &fire) -> durable_task {
+            const farewell end(gone);
+            co_await rt.sleep_for(1h);
+            co_return fire.done();
+        });
+        jobs.put({.kind = "k", .key = "x"});
+        rt.advance(1s);
+        EXPECT_EQ(gone, 0);
+    }
+    EXPECT_EQ(gone, 1);
+    EXPECT_EQ(keeper.count({.states = {durable_state::pending}}), 1U);
+}
+
 TEST_F(Durable, PeriodicJobsFireAgainAndAgain) {
     note("k");
     jobs.put({.kind = "k", .key = "period", .after = 1h, .every = 1h});
@@ -347,6 +421,33 @@ TEST_F(DurableSqlite, HandlersRunOnWorkersOfTheProgram) {
     EXPECT_TRUE(eventually([&] { return jobs.count() == 0; }));
     pool.wait();  // the handler has begun, but its run may not have ended
     EXPECT_GE(pool.stats().runs, 1U);
+}
+
+// Some hundred coroutines at a time, with one thread for handlers. The destructor waits for the last of them.
+TEST_F(DurableSqlite, CoroutinesHoldNoWorker) {
+    constexpr int count = 300;
+    tickwheel::workers pool(rt, {.threads = 2});
+    std::atomic<int> begun{0}, ended{0};
+    durable keeper(address);
+    {
+        durable jobs(rt, address, {.threads = 1});
+        jobs.handle(number, [&](std::int32_t value, durable_fire &fire) -> durable_task {
+            ++begun;
+            co_await pool.sleep_for(500ms + std::chrono::milliseconds(value));
+            ++ended;
+            co_return fire.done();
+        });
+        std::vector<std::int32_t> numbers(count);
+        std::vector<std::string> keys(count);
+        for (int i = 0; i < count; ++i)
+            keys[static_cast<std::size_t>(numbers[static_cast<std::size_t>(i)] = i)] = std::to_string(i);
+        jobs.put(number, numbers,
+                 [&](std::int32_t i) -> durable_job { return {.key = keys[static_cast<std::size_t>(i)]}; });
+        EXPECT_TRUE(eventually([&] { return begun == count; }));
+        EXPECT_LT(ended, count);
+    }
+    EXPECT_EQ(ended, count);
+    EXPECT_EQ(keeper.count(), 0U);
 }
 
 TEST_F(DurableSqlite, AJobIsPutInTheCallersTransaction) {

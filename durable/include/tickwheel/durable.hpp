@@ -87,7 +87,8 @@ namespace detail {
 
 // Everything to which the C library has pointers.
 struct durable_home {
-    tw_durable *native = nullptr;
+    durable_runs runs;
+    bool is_on_one_thread = false;
     std::function<void(durable_event, std::string_view)> on_event;
     std::mutex of_handlers;
     std::list<std::unique_ptr<durable_callable>> handlers;
@@ -137,21 +138,24 @@ class durable {
     durable(const durable &) = delete;
     durable &operator=(const durable &) = delete;
     ~durable() {
+        if (home_->is_on_one_thread)
+            home_->runs.destroy_all();
         if (tw_durable_close(native()) == -EBUSY)
             static_cast<void>(home_.release());  // a handler has called std::exit: the connection needs home_
     }
 
     // The connection as the C interface knows it.
-    [[nodiscard]] tw_durable *native() const noexcept { return home_->native; }
+    [[nodiscard]] tw_durable *native() const noexcept { return home_->runs.connection; }
 
-    // Has this process handle a kind of jobs: calls f(fire) on a worker when one is due. An exception that
-    // leaves f counts as a failure, with its text as the reason. f is destroyed with the connection.
+    // Has this process handle a kind of jobs: calls f(fire) on a worker when one is due; f may be a coroutine
+    // (handler.hpp). An exception that leaves f counts as a failure, with its text as the reason. f is
+    // destroyed with the connection.
     template <durable_handler F>
     void handle(std::string_view kind, F f, const durable_retries &retries = {}) {
         const tw_durable_retries c = {retries.attempts, retries.backoff.count(), retries.backoff_max.count()};
         const std::string name = detail::durable_text(kind);
         std::list<std::unique_ptr<detail::durable_callable>> stored;
-        stored.push_back(std::make_unique<detail::stored_durable_callable<F>>(std::move(f)));
+        stored.push_back(std::make_unique<detail::stored_durable_callable<F>>(std::move(f), home_->runs));
         detail::check_durable(tw_durable_register(
             native(), name.c_str(), detail::durable_callable::call_stored, stored.front().get(), &c));
         const std::lock_guard hold(home_->of_handlers);
@@ -283,8 +287,10 @@ class durable {
     durable(tw_runtime *rt, const std::string &address, const durable_options &o)
         : home_(std::make_unique<detail::durable_home>()) {
         home_->on_event = o.on_event;
+        home_->is_on_one_thread = o.single_thread;
         const tw_durable_options c = home_->c_options(o);
-        detail::check_durable(tw_durable_open(&home_->native, rt, detail::durable_text(address).c_str(), &c));
+        detail::check_durable(
+            tw_durable_open(&home_->runs.connection, rt, detail::durable_text(address).c_str(), &c));
     }
 
     void put_all(std::vector<detail::native_job> &jobs, durable_existing existing) {

@@ -164,7 +164,7 @@ TW_API int tw_durable_answer_later(tw_durable *durable, tw_durable_fire *fire, t
     if (const int error = check_usable(durable); error != 0)
         return error;
     if (fire == nullptr || answer == TW_DURABLE_LATER)
-        return refuse(-EINVAL, "the fire is null, or the answer is to come still later");
+        return refuse(-EINVAL, "the fire is null, or the answer says that another will come");
     claimed_job &job = job_of(*fire);
     return job.home.answer_later(job, answer) == 0 ? 0 : refuse(-EALREADY, "the fire has an answer already");
 }

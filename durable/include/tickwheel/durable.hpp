@@ -9,7 +9,7 @@
 //     });
 //     jobs.put({.kind = "reminder", .key = "order 17", .after = 3min});  // on disk when it returns
 //
-// With a payload of your own type, whose codec kinds.hpp explains:
+// With a payload of your own type, whose codec typed.hpp explains:
 //
 //     constexpr tickwheel::durable_kind<order> unpaid{"unpaid"};
 //     jobs.handle(unpaid, [&](const order &late, tickwheel::durable_fire &) { shop.cancel(late); });
@@ -50,7 +50,7 @@
 #include <tickwheel/durable/fire.hpp>
 #include <tickwheel/durable/handler.hpp>
 #include <tickwheel/durable/jobs.hpp>
-#include <tickwheel/durable/kinds.hpp>
+#include <tickwheel/durable/typed.hpp>
 #include <tickwheel/runtime.hpp>
 
 namespace tickwheel {

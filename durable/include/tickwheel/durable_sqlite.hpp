@@ -18,7 +18,7 @@
 #include <utility>
 
 #include <tickwheel/durable/jobs.hpp>
-#include <tickwheel/durable/kinds.hpp>
+#include <tickwheel/durable/typed.hpp>
 #include <tickwheel/durable_sqlite.h>
 
 namespace tickwheel {

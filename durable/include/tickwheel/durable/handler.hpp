@@ -15,7 +15,7 @@
 #include <utility>
 
 #include <tickwheel/durable/fire.hpp>
-#include <tickwheel/durable/kinds.hpp>
+#include <tickwheel/durable/typed.hpp>
 
 namespace tickwheel {
 

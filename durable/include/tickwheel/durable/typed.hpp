@@ -1,7 +1,7 @@
-// tickwheel/durable/kinds.hpp - kinds of jobs whose payloads have a type. See durable.hpp.
+// tickwheel/durable/typed.hpp - kinds of jobs whose payloads have a type. See durable.hpp.
 #include <tickwheel/cplusplus.hpp>
-#if defined(TICKWHEEL_CPLUSPLUS_20) && !defined(TICKWHEEL_DURABLE_KINDS_HPP)
-#define TICKWHEEL_DURABLE_KINDS_HPP
+#if defined(TICKWHEEL_CPLUSPLUS_20) && !defined(TICKWHEEL_DURABLE_TYPED_HPP)
+#define TICKWHEEL_DURABLE_TYPED_HPP
 
 #include <concepts>
 #include <cstddef>

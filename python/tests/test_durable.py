@@ -301,6 +301,14 @@ print("closed")
 """
 
 
+class WithoutTheLibrary(unittest.TestCase):
+    def test_the_import_says_what_is_missing(self):
+        program = "import sys; sys.modules['tickwheel._durable'] = None; import tickwheel.durable"
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+        self.assertIn("ImportError: this package was built without durable jobs: install libtickwheel-durable-dev",
+                      done.stderr)
+
+
 class AsAService(unittest.TestCase):
     def setUp(self):
         self.jobs = Jobs(ADDRESS)

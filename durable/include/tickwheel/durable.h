@@ -210,11 +210,11 @@ TW_MUST_CHECK int tw_durable_open(struct tw_durable **durable, struct tw_runtime
 
 /* Waits for the handlers that are running and for answers that come later, sends the answers to the
  * database, releases the held jobs, so that other processes fire them, and closes the connection;
- * `durable` may be null. If the database does not take the answers, the function retries until the
- * timeout of the options has passed, and then once more; requests that are in progress at the call, or when that time ends,
- * take their own timeout as well. If the database cannot be reached, other processes can claim the
- * held jobs when the lease has ended. No other thread may be in a call on the connection. In the
- * child of a fork the function frees what it can, and does not touch the connection. Returns 0.
+ * `durable` may be null. If the database does not take the answers, the function retries until the timeout
+ * of the options has passed, and then once more; requests that are in progress at the call, or when that
+ * time ends, take their own timeout as well. If the database cannot be reached, other processes can claim
+ * the held jobs when the lease has ended. No other thread may be in a call on the connection. In the child
+ * of a fork the function frees what it can, and does not touch the connection. Returns 0.
  *   -EBUSY      called from a handler, a visitor or `on_event`; the connection is open as before
  *   -ETIMEDOUT  the connection is closed, and answers have not reached the database: their jobs fire again.
  *               With `single_thread` the function tries once, and does not wait for answers that come

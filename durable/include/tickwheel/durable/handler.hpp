@@ -25,8 +25,8 @@ template <class T, class F> struct typed_handler;
 }  // namespace detail
 
 // The coroutines that handle a kind: co_return an answer. While the coroutine waits, for example for a sleep
-// of tickwheel.hpp, it holds no worker. The fire, the value of a typed kind and the handler itself live until
-// the coroutine has ended, but other parameters of a lambda's coroutine must be its own.
+// of tickwheel.hpp, it holds no worker. The fire, the value of a typed kind, and the handler with its
+// captures live until the coroutine has ended.
 //
 //     jobs.handle("parcel", [&](durable_fire &fire) -> tickwheel::durable_task {
 //         for (int i = 0; i < 3 && !has_arrived(fire.key()); ++i)

@@ -371,7 +371,8 @@ class AsAService(unittest.TestCase):
         program = re.search(r"^```python reminders\.py\n(.*?)^```$", GUIDE.read_text("utf-8"), re.S | re.M)[1]
         environment = {**os.environ, "TICKWHEEL_DATABASE": ADDRESS}
         self.jobs.put("unpaid", "17", {"cents": 250})
-        process = subprocess.Popen([sys.executable, "-u", "-c", program], stdout=subprocess.PIPE, text=True, env=environment)
+        process = subprocess.Popen([sys.executable, "-u", "-c", program], stdout=subprocess.PIPE, text=True,
+                                   env=environment)
         self.addCleanup(process.stdout.close)
         self.addCleanup(process.kill)
         self.assertEqual(process.stdout.readline(), "order 17: 250 cents are unpaid\n")

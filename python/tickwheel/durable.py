@@ -322,8 +322,8 @@ class Jobs:
 
     def run(self, processes=1):
         """Handles jobs until SIGTERM or SIGINT, and closes the connection: running handlers finish, and their answers
-        reach the database. Only on the main thread. With more than one process, this one starts the others, and again if
-        one crashes; it must not have started threads.
+        reach the database. Only on the main thread. With more than one process, this one starts the others, and again
+        if one crashes; it must not have started threads.
         """
         stop = _Signals()
         try:

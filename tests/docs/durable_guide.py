@@ -1,5 +1,5 @@
-"""durable_guide.py GUIDE SERVICE ITS_TEST CPP_SERVICE TICKWHEEL_JOBS: runs what durable/docs/GUIDE.md shows: the test on
-virtual time, three processes that restart one after the other while jobs fire, the health check and the unit.
+"""durable_guide.py GUIDE SERVICE ITS_TEST CPP_SERVICE TICKWHEEL_JOBS: runs what durable/docs/GUIDE.md shows: the test
+on virtual time, three processes that restart one after the other while jobs fire, the health check and the unit.
 """
 import contextlib
 import os
@@ -65,7 +65,8 @@ def roll(home, service, jobs):
 
 def place(service, jobs):
     count = lambda: int(subprocess.run([jobs, "count"], check=True, capture_output=True, text=True).stdout)
-    for words, left in ("placed 17", 1), ("placed 17", 1), ("placed 18", 2), ("paid 17", 1), ("paid 17", 1), ("paid 18", 0):
+    for words, left in (("placed 17", 1), ("placed 17", 1), ("placed 18", 2),
+                        ("paid 17", 1), ("paid 17", 1), ("paid 18", 0)):
         subprocess.run([service, *words.split()], check=True)
         expect(count() == left, f"{count()} jobs after {words}")
     expect(subprocess.run([service, "serves"], stderr=subprocess.DEVNULL).returncode == 2, "a wrong command is refused")

@@ -14,6 +14,32 @@ AMALGAMATE = HERE.parent / "packaging/amalgamate/amalgamate.py"
 if AMALGAMATE.exists():
     subprocess.run([sys.executable, "-B", AMALGAMATE, HERE / "src"], check=True)
 
+
+
+def pkg_config(*what):
+    done = subprocess.run(["pkg-config", *what, "tickwheel-durable"], capture_output=True, text=True)
+    return done.stdout.split() if done.returncode == 0 else None
+
+
+# tickwheel.durable needs the installed library, with a client library for each of its databases.
+durable = []
+try:
+    flags, libraries = pkg_config("--cflags"), pkg_config("--libs")
+except FileNotFoundError:
+    flags = libraries = None
+if libraries is None:
+    print("tickwheel.durable is left out, as pkg-config does not find tickwheel-durable", file=sys.stderr)
+else:
+    durable.append(
+        Extension(
+            "tickwheel._durable",
+            sources=["src/_durable.cpp"],
+            depends=["src/exports.map"],
+            extra_compile_args=["-std=c++20", "-fvisibility=hidden", "-g0", *flags],
+            extra_link_args=[*libraries, "-Wl,--as-needed", f"-Wl,--version-script={HERE}/src/exports.map"],
+        )
+    )
+
 numbers = re.findall(r"define TW_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)", (HERE / "src/tickwheel.h").read_text("utf-8"))
 setup(
     version=".".join(numbers),
@@ -28,6 +54,7 @@ setup(
             ],
             # The program may have another copy of the library.
             extra_link_args=["-Wl,--gc-sections", "-Wl,--as-needed", f"-Wl,--version-script={HERE}/src/exports.map"],
-        )
+        ),
+        *durable,
     ],
 )

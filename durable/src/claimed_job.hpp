@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include <tickwheel/durable_store.h>
@@ -27,10 +28,20 @@ enum class stage {
     aside,       // another transaction has locked the job, or the lease has ended; the dispatcher soon makes
                  // the job ready again
     queued,      // the database has started the job, which waits for a worker
-    running      // a worker has called its handler
+    running,     // a worker has called its handler
+    unanswered   // the handler has returned, and the user answers later
 };
 
 class claimed_jobs;
+
+// A fire from the call of its handler to the answer. `again_ns` and `why` are what the answer carries in
+// addition to its value.
+struct fire_in_progress {
+    tw_durable_fire shown = {};
+    fire_plan plan = {};
+    std::int64_t again_ns = 0;
+    std::string why;
+};
 
 struct claimed_job {
     claimed_job(const tw_durable_entry &entry, std::int64_t its_row, const handling &handled_by,
@@ -55,6 +66,8 @@ struct claimed_job {
 
     stage at = stage::waiting;
     bool is_forgotten = false;  // this process no longer holds the job; the next owner frees it (H2)
+    fire_in_progress fire;
+    std::optional<tw_durable_answer> early_answer;  // came later, but before the handler returned
     tw_handle timer = TW_NO_HANDLE;
     claimed_job *next = nullptr;  // in the queue of jobs that wait for a worker
 };

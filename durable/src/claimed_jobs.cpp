@@ -82,7 +82,7 @@ int claimed_jobs::start(tw_runtime *rt, std::function<void()> call_dispatcher) {
 
 // Started jobs that still wait for a worker stay in `jobs_`. In the database they remain started until
 // membership::leave releases them.
-void claimed_jobs::end() {
+std::size_t claimed_jobs::end() {
     {
         const std::lock_guard hold(mutex_);
         has_ended_ = true;
@@ -91,6 +91,10 @@ void claimed_jobs::end() {
         tw_timers_cancel_all(wheel_, nullptr, nullptr);
     if (runs_ != nullptr)
         tw_timers_cancel_all(runs_, nullptr, nullptr);
+    std::unique_lock hold(mutex_);
+    if (!settings_.single_thread)
+        all_answered_.wait(hold, [this] { return unanswered_ == 0; });
+    return unanswered_;
 }
 
 // --- on the wheel -------------------------------------------------------------------------
@@ -242,7 +246,7 @@ std::unique_ptr<claimed_job> claimed_jobs::extract(claimed_job &job) {
 
 // REQUIRES: mutex held
 void claimed_jobs::forget_unless_running(claimed_job &job) {
-    if (job.at == stage::running || job.is_forgotten)
+    if (job.at == stage::running || job.at == stage::unanswered || job.is_forgotten)
         return;
     ++counts_.taken_back;
     job.is_forgotten = true;
@@ -286,7 +290,7 @@ std::vector<std::int64_t> claimed_jobs::started() const {
     const std::lock_guard hold(mutex_);
     std::vector<std::int64_t> tokens;
     for (const auto &[token, job] : jobs_)
-        if (job->at == stage::running || (job->at == stage::queued && !job->is_forgotten))
+        if (job->at >= stage::queued && !job->is_forgotten)
             tokens.push_back(token);
     return tokens;
 }
@@ -313,7 +317,7 @@ std::size_t claimed_jobs::room() const {
     const std::size_t waiting = std::size_t{2} * settings_.threads;  // for each worker two, however slow they are
     const std::size_t in_time = runs_within(longest_queue_ns) + waiting;
     const std::size_t in_horizon = runs_within(settings_.horizon_ns) + waiting;
-    const std::size_t soon = taken - locked_answers_ - aside_.size();
+    const std::size_t soon = taken - locked_answers_ - aside_.size() - unanswered_;
     if (started_ >= in_time || soon >= in_horizon)
         return 0;
     return std::min({settings_.hold - taken, in_time - started_, in_horizon - soon});
@@ -352,7 +356,7 @@ claimed_jobs::reservation::~reservation() {
 
 claimed_jobs::census claimed_jobs::count() const {
     const std::lock_guard hold(mutex_);
-    return {jobs_.size(), started_, answers_.size() + taken_answers_.size()};
+    return {jobs_.size(), started_ + unanswered_, answers_.size() + taken_answers_.size()};
 }
 
 std::vector<claimed_jobs::sketch> claimed_jobs::sketches() const {
@@ -494,16 +498,54 @@ claimed_job *claimed_jobs::next_to_run() {
 void claimed_jobs::call_handler(claimed_job &job) {
     const std::int64_t begun = clock_.now();
     // The database has said that the job is ready; our estimate of its clock may be behind.
-    answer what = run_handler(job, std::max(database_.at(begun), job.ready_ns), lease_, clock_, counts_);
-    conclude(job, std::move(what));
+    std::optional<answer> what =
+        run_handler(job, std::max(database_.at(begun), job.ready_ns), lease_, clock_, counts_);
     measure(clock_.now() - begun);
+    if (!what) {
+        const std::optional<tw_durable_answer> early = wait_for_answer(job);
+        if (!early)
+            return;
+        what = outcome_of(job, *early, counts_);
+    }
+    conclude(job, std::move(*what));
     call_dispatcher_();
+}
+
+// Returns the answer if it has come already. Otherwise the job belongs to the user from here on, and may be
+// gone.
+std::optional<tw_durable_answer> claimed_jobs::wait_for_answer(claimed_job &job) {
+    const std::lock_guard hold(mutex_);
+    if (!job.early_answer) {
+        job.at = stage::unanswered;
+        --started_;
+        ++unanswered_;
+    }
+    return job.early_answer;
+}
+
+// `end` may return, and this object be gone, once `unanswered_` is 0.
+int claimed_jobs::answer_later(claimed_job &job, tw_durable_answer said) {
+    {
+        const std::lock_guard hold(mutex_);
+        if (job.early_answer)
+            return -EALREADY;
+        if (job.at == stage::running) {
+            job.early_answer = said;
+            return 0;
+        }
+    }
+    conclude(job, outcome_of(job, said, counts_));
+    call_dispatcher_();
+    const std::lock_guard hold(mutex_);
+    if (--unanswered_ == 0)
+        all_answered_.notify_all();
+    return 0;
 }
 
 void claimed_jobs::conclude(claimed_job &job, answer &&what) {
     const std::lock_guard hold(mutex_);
+    started_ -= job.at == stage::running ? 1 : 0;
     what.job = extract(job);
-    --started_;
     if (lease_.member().id == what.job->whom.id) {
         answers_.push_back(std::move(what));
         std::swap(answers_.back(), *(answers_.end() - 1 - static_cast<std::ptrdiff_t>(locked_answers_)));

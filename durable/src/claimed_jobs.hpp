@@ -1,8 +1,8 @@
 // The jobs that this process holds: waiting on the wheel, ready to start, or running, and the answers that
 // the database does not have yet.
 //
-//     claim -> waiting -> ready -> confirming -> queued -> running -> answer -> settled
-//        |        ^---------------------'           ^
+//     claim -> waiting -> ready -> confirming -> queued -> running ---> answer -> settled
+//        |        ^---------------------'           ^         '-> unanswered -^
 //        '-- if the claim has started the job ------'
 //
 // The membership and puts claim jobs. The dispatcher starts them and settles their answers; the wheel makes
@@ -11,10 +11,10 @@
 //
 // H1  A job in `jobs_` is in one place: on the wheel if it is waiting, in `ready_` if it is ready, with the
 //     dispatcher if it is confirming, in `aside_` if it is aside, in `queue_` if it is queued, with a runner
-//     if it is running.
+//     if it is running, with the user if it is unanswered.
 // H2  A forgotten job is freed by its current owner (H1): by the function that forgets the job if it could
 //     take the job off the wheel, `ready_` or `aside_`, otherwise by the next function that dequeues the job.
-//     A running job is never forgotten.
+//     A running or unanswered job is never forgotten.
 // H3  `newest_` has at most one job of each name. That job is in `jobs_`, and no job of the same name there
 //     has a higher token.
 // H4  If `queue_` is not empty and `has_ended_` is false, a runner is awake.
@@ -24,10 +24,12 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -62,8 +64,9 @@ class claimed_jobs {
     // runtime.
     int start(tw_runtime *rt, std::function<void()> call_dispatcher);
 
-    // Returns when no handler is running. From then on no job becomes ready and no handler is called.
-    void end();
+    // Returns when no handler is running and, unless all is on one thread, no answer is still to come. From
+    // then on no job becomes ready and no handler is called. Returns the number of fires without an answer.
+    std::size_t end();
 
     // --- for the membership ---
 
@@ -96,7 +99,7 @@ class claimed_jobs {
     // True if no job is held or may be soon, and no answer is left.
     bool is_empty() const;
 
-    // The tokens of started jobs, which run or wait for a worker.
+    // The tokens of started jobs, which run, wait for a worker or are unanswered.
     std::vector<std::int64_t> started() const;
 
     // True if the job is held, or its answer is not settled.
@@ -117,6 +120,16 @@ class claimed_jobs {
     // `drop` spares a job of the same name that was put in between.
     std::int64_t token_of(const char *kind, const char *key) const;
     void drop(std::int64_t token);
+
+    // --- for handlers ---
+
+    // Takes the answer of a handler that said that it answers later. Returns 0, or -EALREADY.
+    int answer_later(claimed_job &job, tw_durable_answer said);
+
+    // For how long no other process can take over this job.
+    std::int64_t lease_of(const claimed_job &job) const {
+        return lease_.remaining(job.whom.id, clock_.now());
+    }
 
     // --- for statistics ---
 
@@ -204,6 +217,7 @@ class claimed_jobs {
     void end_turn(runner &mine);
     claimed_job *next_to_run();
     void call_handler(claimed_job &job);
+    std::optional<tw_durable_answer> wait_for_answer(claimed_job &job);
     void conclude(claimed_job &job, answer &&what);
     bool put_back_answers(std::vector<answer>::iterator where);
     void note_lost_answers(std::size_t count);
@@ -235,8 +249,10 @@ class claimed_jobs {
     claimed_job *queue_ = nullptr, *end_of_queue_ = nullptr;  // linked by `next`
     std::size_t started_ = 0;                                 // jobs that are queued or running
     std::size_t late_ = 0;                                    // of `jobs_`, those of the backlog
-    std::size_t reserved_ = 0;                                // for jobs that are being claimed
-    std::int64_t usual_run_ns_ = 10 * TW_MILLISECOND;         // how long a handler takes; at first a guess
+    std::size_t unanswered_ = 0;  // jobs that are unanswered, or whose answer is just being taken
+    std::condition_variable all_answered_;
+    std::size_t reserved_ = 0;                         // for jobs that are being claimed
+    std::int64_t usual_run_ns_ = 10 * TW_MILLISECOND;  // how long a handler takes; at first a guess
     bool has_ended_ = false;
 };
 

@@ -5,9 +5,11 @@
 #include <cstring>
 #include <new>
 
+#include "claimed_jobs.hpp"
 #include "explain.hpp"
 #include "guard.hpp"
 #include "schedule.hpp"
+#include "tw_durable.hpp"
 #include "utf8_text.hpp"
 
 namespace tickwheel::durable {
@@ -16,18 +18,8 @@ namespace {
 
 thread_local unsigned depth_of_user_code = 0;
 
-// The private part of a tw_durable_fire. `again_ns` and `why` are what the handler's answer carries in
-// addition to its value.
-struct fire_fields {
-    const lease &held_by;
-    const local_clock &clock;
-    std::int64_t member_id;
-    std::int64_t again_ns = 0;
-    char why[201] = "";
-};
-
-fire_fields &fields_of(const tw_durable_fire &fire) {
-    return *static_cast<fire_fields *>(fire.fields_of_the_library);
+claimed_job &job_of(const tw_durable_fire &fire) {
+    return *static_cast<claimed_job *>(fire.fields_of_the_library);
 }
 
 // The delay after the n-th failure, n being `failures`; each delay is twice as long as the one before.
@@ -55,17 +47,18 @@ answer give_up(const claimed_job &claimed, const fire_plan &plan, std::string er
 }
 
 // Returns an empty text if memory runs out: the answer must count all the same.
-std::string text_of(const char *why) noexcept {
+std::string text_of(const std::string &why) noexcept {
     try {
-        return *why != 0 ? made_utf8(why) : "the handler has failed";
+        return !why.empty() ? made_utf8(why.c_str()) : "the handler has failed";
     } catch (const std::bad_alloc &) {
         return {};
     }
 }
 
-answer fail(const claimed_job &claimed, const fire_plan &plan, const char *why, job_counters &counts) {
+answer fail(const claimed_job &claimed, job_counters &counts) {
+    const fire_plan &plan = claimed.fire.plan;
     const std::uint32_t failures = claimed.attempts + 1;
-    std::string error = text_of(why);
+    std::string error = text_of(claimed.fire.why);
     if (failures >= claimed.by.retries.attempts) {
         ++counts.failed;
         answer last = give_up(claimed, plan, std::move(error));
@@ -78,32 +71,25 @@ answer fail(const claimed_job &claimed, const fire_plan &plan, const char *why, 
             true,    failures,      std::move(error)};
 }
 
-answer call(const claimed_job &claimed, const fire_plan &plan, fire_fields &fields, job_counters &counts) {
-    tw_durable_fire fire = {};
+std::optional<answer> call(claimed_job &claimed, job_counters &counts) {
+    tw_durable_fire &fire = claimed.fire.shown;
     fire.kind = claimed.job.kind;
     fire.key = claimed.job.key;
     fire.payload = claimed.job.payload;
     fire.size = claimed.job.size;
-    fire.due_ns = plan.due_ns;
-    fire.overruns = plan.overruns;
+    fire.due_ns = claimed.fire.plan.due_ns;
+    fire.overruns = claimed.fire.plan.overruns;
     fire.attempt = claimed.attempts + 1;
     fire.token = claimed.token;
-    fire.fields_of_the_library = &fields;
+    fire.fields_of_the_library = &claimed;
     int said;  // an int, because a handler in C may return any number
     {
         const in_user_code inside;
         said = static_cast<int>(claimed.by.fn(&fire, claimed.by.arg));
     }
-    switch (said) {
-    case TW_DURABLE_DONE:
-        ++counts.done;
-        return go_on(plan, {});
-    case TW_DURABLE_AGAIN:
-        ++counts.again;
-        return {nullptr, TW_STORE_MOVE, plan.due_ns, fields.again_ns, true, claimed.attempts, {}};
-    default:
-        return fail(claimed, plan, fields.why, counts);
-    }
+    if (said == TW_DURABLE_LATER)
+        return std::nullopt;
+    return outcome_of(claimed, said, counts);
 }
 
 }  // namespace
@@ -112,17 +98,30 @@ in_user_code::in_user_code() { ++depth_of_user_code; }
 in_user_code::~in_user_code() { --depth_of_user_code; }
 bool is_in_user_code() { return depth_of_user_code > 0; }
 
-answer run_handler(const claimed_job &claimed, std::int64_t database_now, const lease &lease,
-                   const local_clock &clock, job_counters &counts) {
-    fire_fields fields{lease, clock, claimed.whom.id};
+answer outcome_of(const claimed_job &claimed, int said, job_counters &counts) {
+    const fire_in_progress &fire = claimed.fire;
+    switch (said) {
+    case TW_DURABLE_DONE:
+        ++counts.done;
+        return go_on(fire.plan, {});
+    case TW_DURABLE_AGAIN:
+        ++counts.again;
+        return {nullptr, TW_STORE_MOVE, fire.plan.due_ns, fire.again_ns, true, claimed.attempts, {}};
+    default:
+        return fail(claimed, counts);
+    }
+}
+
+std::optional<answer> run_handler(claimed_job &claimed, std::int64_t database_now, const lease &lease,
+                                  const local_clock &clock, job_counters &counts) {
     if (lease.remaining(claimed.whom.id, clock.now()) == 0) {
         ++counts.taken_back;
         return release();
     }
     if (claimed.job.cron != nullptr && claimed.dates == nullptr) {
         ++counts.retried;
-        return {nullptr, TW_STORE_MOVE,    claimed.job.due_ns,  60 * TW_SECOND,
-                true,    claimed.attempts, claimed.why_no_dates};
+        return answer{nullptr, TW_STORE_MOVE,    claimed.job.due_ns,  60 * TW_SECOND,
+                      true,    claimed.attempts, claimed.why_no_dates};
     }
     // A retry fires for its original due time, however late it is.
     const bool is_first_try = claimed.ready_ns == claimed.job.due_ns && claimed.attempts == 0;
@@ -140,7 +139,8 @@ answer run_handler(const claimed_job &claimed, std::int64_t database_now, const 
     }
     ++counts.started;
     counts.add_late(std::max<std::int64_t>(database_now - claimed.ready_ns, 0));
-    return call(claimed, plan, fields, counts);
+    claimed.fire.plan = plan;
+    return call(claimed, counts);
 }
 
 }  // namespace tickwheel::durable
@@ -148,17 +148,28 @@ answer run_handler(const claimed_job &claimed, std::int64_t database_now, const 
 using namespace tickwheel::durable;
 
 TW_API tw_durable_answer tw_durable_again(tw_durable_fire *fire, int64_t delay_ns) {
-    fields_of(*fire).again_ns = std::clamp<std::int64_t>(delay_ns, 0, TW_STORE_TIME_MAX);
+    job_of(*fire).fire.again_ns = std::clamp<std::int64_t>(delay_ns, 0, TW_STORE_TIME_MAX);
     return TW_DURABLE_AGAIN;
 }
 
 TW_API tw_durable_answer tw_durable_failed(tw_durable_fire *fire, const char *why) {
-    fire_fields &fields = fields_of(*fire);
-    std::strncpy(fields.why, why != nullptr ? why : "", sizeof fields.why - 1);
+    try {
+        job_of(*fire).fire.why.assign(why != nullptr ? why : "", why != nullptr ? strnlen(why, 200) : 0);
+    } catch (const std::bad_alloc &) {  // the answer counts without its text
+    }
     return TW_DURABLE_RETRY;
 }
 
+TW_API int tw_durable_answer_later(tw_durable *durable, tw_durable_fire *fire, tw_durable_answer answer) {
+    if (const int error = check_usable(durable); error != 0)
+        return error;
+    if (fire == nullptr || answer == TW_DURABLE_LATER)
+        return refuse(-EINVAL, "the fire is null, or the answer says that another will come");
+    claimed_job &job = job_of(*fire);
+    return job.home.answer_later(job, answer) == 0 ? 0 : refuse(-EALREADY, "the fire has an answer already");
+}
+
 TW_API int64_t tw_durable_lease(const tw_durable_fire *fire) {
-    const fire_fields &fields = fields_of(*fire);
-    return fields.held_by.remaining(fields.member_id, fields.clock.now());
+    const claimed_job &job = job_of(*fire);
+    return job.home.lease_of(job);
 }

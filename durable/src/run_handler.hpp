@@ -1,6 +1,8 @@
 // One fire of a job: its due time, the call of the handler, and the answer's outcome in the database.
 #pragma once
 
+#include <optional>
+
 #include "claimed_job.hpp"
 #include "job_counters.hpp"
 #include "lease.hpp"
@@ -8,10 +10,13 @@
 
 namespace tickwheel::durable {
 
-// Calls the handler, unless the lease has ended or the job must not fire, and returns the answer.
-// `database_now` is the present time of the database's clock.
-answer run_handler(const claimed_job &claimed, std::int64_t database_now, const lease &lease,
-                   const local_clock &clock, job_counters &counts);
+// Calls the handler, unless the lease has ended or the job must not fire, and returns the answer; nothing if
+// the handler answers later. `database_now` is the present time of the database's clock.
+std::optional<answer> run_handler(claimed_job &claimed, std::int64_t database_now, const lease &lease,
+                                  const local_clock &clock, job_counters &counts);
+
+// The outcome of what a handler has said, which may be any number.
+answer outcome_of(const claimed_job &claimed, int said, job_counters &counts);
 
 // True if this thread is in a handler or in an event callback of the library.
 bool is_in_user_code();

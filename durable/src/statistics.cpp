@@ -136,8 +136,10 @@ const char *name_of(stage at) {
         return "aside";
     case stage::queued:
         return "queued";
-    default:
+    case stage::running:
         return "running";
+    default:
+        return "running, answers later";
     }
 }
 

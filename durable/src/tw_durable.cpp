@@ -61,7 +61,7 @@ std::size_t member::end() {
     const std::uint64_t lost = jobs.lost_answers();
     if (dispatcher_loop != nullptr)
         dispatcher_loop->stop();
-    jobs.end();
+    const std::size_t unanswered = jobs.end();
     std::size_t unsettled = dispatcher.settle_rest(timeout_ns);
     if (membership_loop != nullptr)
         membership_loop->stop();
@@ -69,7 +69,7 @@ std::size_t member::end() {
         unsettled =
             dispatcher.settle_rest(0);  // the database may have become free while the membership stopped
     membership.leave();
-    return unsettled + static_cast<std::size_t>(jobs.lost_answers() - lost);
+    return unanswered + unsettled + static_cast<std::size_t>(jobs.lost_answers() - lost);
 }
 
 int check_usable(const tw_durable *durable) {
@@ -193,7 +193,8 @@ TW_API int tw_durable_close(tw_durable *durable) {
         return 0;
     const trouble found = durable->member->troubles.now();
     char why[sizeof found.why + 64];
-    std::snprintf(why, sizeof why, "answers have not reached the database: %s", found.why);
+    std::snprintf(why, sizeof why, "answers have not reached the database: %s",
+                  found.why[0] != 0 ? found.why : "handlers have yet to give them");
     return refuse(-ETIMEDOUT, why);
 }
 

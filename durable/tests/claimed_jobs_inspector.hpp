@@ -13,6 +13,7 @@ class claimed_jobs_inspector {
     static const char *broken_invariant(const claimed_jobs &of) {
         const std::lock_guard hold(of.mutex_);
         return broken_places(of)                         ? "H1"
+               : broken_owners(of)                       ? "H2"
                : broken_names(of)                        ? "H3"
                : broken_runners(of)                      ? "H4"
                : broken_room(of)                         ? "H5"
@@ -38,7 +39,15 @@ class claimed_jobs_inspector {
         return std::any_of(list.begin(), list.end(), is_out_of_place) || count(of, at) != list.size();
     }
 
-    // Between two steps no job is confirming, and a forgotten job can only be on the wheel or queued.
+    // Between two steps a forgotten job can only be on the wheel or queued.
+    static bool broken_owners(const claimed_jobs &of) {
+        return std::any_of(of.jobs_.begin(), of.jobs_.end(), [](const auto &each) {
+            const claimed_job &job = *each.second;
+            return job.is_forgotten && job.at != stage::waiting && job.at != stage::queued;
+        });
+    }
+
+    // Between two steps no job is confirming.
     static bool broken_places(const claimed_jobs &of) {
         if (broken_list(of, of.ready_, stage::ready) || broken_list(of, of.aside_, stage::aside))
             return true;
@@ -47,6 +56,7 @@ class claimed_jobs_inspector {
             if (!is_held(of, each) || each->at != stage::queued)
                 return true;
         return count(of, stage::confirming) != 0 || count(of, stage::queued) != queued ||
+               count(of, stage::unanswered) != of.unanswered_ ||
                queued + count(of, stage::running) != of.started_;
     }
 

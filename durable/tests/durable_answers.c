@@ -111,6 +111,124 @@ TEST(a_negative_delay_is_none) {
     assert_int_equal(self->count, 3);
 }
 
+/* --- later --------------------------------------------------------------------------------- */
+
+static struct tw_durable_fire *unanswered[64];
+static unsigned unanswered_count;
+
+static enum tw_durable_answer answer_later(struct tw_durable_fire *fire, UNUSED struct process *process) {
+    unanswered[unanswered_count++] = fire;
+    return TW_DURABLE_LATER;
+}
+
+/* The process puts this many mails, whose handlers answer later. */
+static void fire_unanswered(unsigned count) {
+    unanswered_count = 0;
+    self->inside = answer_later;
+    put_many(self->jobs, count, mail(NULL, 0));
+    advance(self, SECOND);
+    assert_int_equal(unanswered_count, count);
+}
+
+TEST(an_answer_can_come_later) {
+    fire_unanswered(3);
+    assert_int_equal(stats_of(self).running, 3);
+    assert_int_equal(entry_of(self, "0").state, TW_DURABLE_STARTED);
+    advance(self, HOUR);
+    assert_in_range(tw_durable_lease(unanswered[0]), 9 * SECOND, 15 * SECOND);
+    assert_string_equal(unanswered[0]->key, "0");
+    assert_int_equal(tw_durable_answer_later(self->jobs, unanswered[0], TW_DURABLE_DONE), 0);
+    assert_int_equal(
+        tw_durable_answer_later(self->jobs, unanswered[1], tw_durable_again(unanswered[1], HOUR)), 0);
+    assert_int_equal(
+        tw_durable_answer_later(self->jobs, unanswered[2], tw_durable_failed(unanswered[2], "no paper")), 0);
+    self->inside = NULL;
+    advance(self, 0);
+    assert_false(exists(self, "0"));
+    assert_in_range(entry_of(self, "1").ready_ns, 2 * HOUR, 2 * HOUR + MINUTE);
+    assert_int_equal(entry_of(self, "2").attempts, 1);
+    assert_int_equal(stats_of(self).running, 0);
+    assert_int_equal(stats_of(self).done + stats_of(self).again + stats_of(self).retried, 3);
+    advance(self, 2 * HOUR);
+    assert_int_equal(self->count, 5);
+    assert_int_equal(tw_durable_count(self->jobs, NULL), 0);
+}
+
+static enum tw_durable_answer answer_early(struct tw_durable_fire *fire, struct process *process) {
+    assert_int_equal(tw_durable_answer_later(process->jobs, fire, TW_DURABLE_LATER), -EINVAL);
+    assert_int_equal(tw_durable_answer_later(process->jobs, fire, tw_durable_failed(fire, "early")), 0);
+    assert_int_equal(tw_durable_answer_later(process->jobs, fire, TW_DURABLE_DONE), -EALREADY);
+    assert_int_equal(tw_durable_answer_later(process->jobs, NULL, TW_DURABLE_DONE), -EINVAL);
+    return TW_DURABLE_LATER;
+}
+
+TEST(an_answer_can_come_before_the_handler_has_returned) {
+    self->inside = answer_early;
+    put_mail(self, "17", 0);
+    advance(self, 0);
+    assert_int_equal(self->count, 1);
+    assert_int_equal(entry_of(self, "17").attempts, 1);
+    assert_int_equal(stats_of(self).running, 0);
+}
+
+/* A process with one worker still claims, fires and finishes other jobs. */
+TEST(a_fire_without_an_answer_does_not_hold_a_worker) {
+    begin_with((struct tw_durable_options){.threads = 1, .hold = 70});
+    fire_unanswered(64);
+    self->inside = NULL;
+    put_mail(self, "other", 0);
+    assert_int_equal(put_elsewhere(self, "another", 10 * SECOND), 0);
+    advance(self, MINUTE);
+    assert_false(exists(self, "other"));
+    assert_false(exists(self, "another"));
+    for (unsigned i = 0; i < unanswered_count; ++i)
+        assert_int_equal(tw_durable_answer_later(self->jobs, unanswered[i], TW_DURABLE_DONE), 0);
+    advance(self, 0);
+    assert_int_equal(tw_durable_count(self->jobs, NULL), 0);
+}
+
+TEST(fires_without_an_answer_count_as_held) {
+    begin_with((struct tw_durable_options){.hold = 10});
+    self->inside = answer_later;
+    unanswered_count = 0;
+    put_many(self->jobs, 12, mail(NULL, 0));
+    advance(self, MINUTE);
+    assert_int_equal(unanswered_count, 10);
+    assert_int_equal(tw_durable_answer_later(self->jobs, unanswered[0], TW_DURABLE_DONE), 0);
+    advance(self, MINUTE);
+    assert_int_equal(unanswered_count, 11);
+    for (unsigned i = 1; i < 11; ++i)
+        assert_int_equal(tw_durable_answer_later(self->jobs, unanswered[i], TW_DURABLE_DONE), 0);
+    advance(self, MINUTE);
+    assert_int_equal(unanswered_count, 12);
+    assert_int_equal(tw_durable_answer_later(self->jobs, unanswered[11], TW_DURABLE_DONE), 0);
+}
+
+TEST(an_answer_to_a_replaced_job_is_ignored) {
+    fire_unanswered(1);
+    self->inside = NULL;
+    put_mail(self, "0", HOUR);
+    assert_int_equal(tw_durable_answer_later(self->jobs, unanswered[0], TW_DURABLE_DONE), 0);
+    advance(self, MINUTE);
+    assert_true(exists(self, "0"));
+    assert_int_equal(stats_of(self).unmatched, 1);
+    advance(self, HOUR);
+    assert_false(exists(self, "0"));
+}
+
+/* With `single_thread`: nothing else could give the answers meanwhile. */
+TEST(a_close_on_one_thread_leaves_fires_unanswered) {
+    fire_unanswered(1);
+    assert_int_equal(tw_durable_close(self->jobs), -ETIMEDOUT);
+    assert_non_null(strstr(tw_durable_explain(-ETIMEDOUT), "have yet to give them"));
+    self->inside = NULL;
+    come_back(self);
+    advance(self, SECOND);
+    assert_int_equal(self->count, 2);
+    assert_int_equal(self->fires[1].due_ns, self->fires[0].due_ns);
+    assert_false(exists(self, "0"));
+}
+
 /* --- failed -------------------------------------------------------------------------------- */
 
 static enum tw_durable_answer fail_each(struct tw_durable_fire *fire, UNUSED struct process *process) {

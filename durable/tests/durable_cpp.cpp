@@ -1,19 +1,57 @@
 // The C++ interface of durable timers: on virtual time with a database in memory, and with SQLite in real
 // time.
+#include <sqlite3.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <filesystem>
+#include <list>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include <tickwheel/durable.hpp>
+#include <tickwheel/durable_sqlite.hpp>
 
 #include "cpp/support.hpp"
 
+// A value whose codec throws, and one whose codec returns nothing.
+struct order {
+    std::string id;
+    int cents;
+};
+template <> struct tickwheel::durable_codec<order> {
+    static std::string encode(const order &from) { return from.id + "=" + std::to_string(from.cents); }
+    static order decode(std::span<const std::byte> payload) {
+        const std::string text(reinterpret_cast<const char *>(payload.data()), payload.size());
+        const std::size_t end = text.find('=');
+        if (end == std::string::npos)
+            throw std::invalid_argument("no price in it");
+        return {text.substr(0, end), std::stoi(text.substr(end + 1))};
+    }
+};
+template <> struct tickwheel::durable_codec<std::int32_t> {
+    static std::vector<std::byte> encode(std::int32_t from) {
+        std::vector<std::byte> bytes(sizeof from);
+        std::memcpy(bytes.data(), &from, sizeof from);
+        return bytes;
+    }
+    static std::optional<std::int32_t> decode(std::span<const std::byte> payload) {
+        std::int32_t value = 0;
+        if (payload.size() != sizeof value)
+            return std::nullopt;
+        std::memcpy(&value, payload.data(), sizeof value);
+        return value;
+    }
+};
+
 namespace {
+
+constexpr tickwheel::durable_kind<order> unpaid{"unpaid"};
+constexpr tickwheel::durable_kind<std::int32_t> number{"number"};
 
 using tickwheel::durable;
 using tickwheel::durable_entry;
@@ -21,6 +59,7 @@ using tickwheel::durable_existing;
 using tickwheel::durable_fire;
 using tickwheel::durable_job;
 using tickwheel::durable_state;
+using tickwheel::durable_task;
 
 class Durable : public testing::Test {
   protected:
@@ -129,6 +168,134 @@ TEST_F(Durable, AnExceptionIsAFailureWithItsReason) {
     EXPECT_NE(why[0].find("the delay is negative"), std::string::npos) << why[0];
     EXPECT_EQ(why[1], "the handler has thrown something unknown");
     EXPECT_EQ(why[2], "no paper");
+}
+
+TEST_F(Durable, APayloadHasAType) {
+    std::vector<std::string> seen;
+    jobs.handle(unpaid, [&](const order &late, durable_fire &fire) {
+        seen.push_back(late.id + " " + std::to_string(late.cents) + " " + std::string(fire.key()));
+        return fire.attempt() == 1 ? fire.failed("once more") : fire.done();
+    });
+    jobs.handle(number, [&](std::int32_t value, durable_fire &) { seen.push_back(std::to_string(value)); });
+    jobs.put(unpaid, {"17", 250}, {.key = "a", .after = 1min});
+    EXPECT_TRUE(jobs.add(number, 42, {.key = "b", .after = 2min}));
+    EXPECT_FALSE(jobs.add(number, 43, {.key = "b"}));
+    jobs.get("unpaid", "a",
+             [](const durable_entry &entry) { EXPECT_EQ(unpaid.decode(entry.bytes()).cents, 250); });
+    rt.advance(3min);
+    EXPECT_EQ(seen, (std::vector<std::string>{"17 250 a", "17 250 a", "42"}));
+    EXPECT_EQ(error_of([&] { jobs.put(number, 1, {.kind = "other", .key = "x"}); }),
+              std::errc::invalid_argument);
+    EXPECT_EQ(error_of([&] { jobs.put(number, 1, {.key = "x", .payload = "other"}); }),
+              std::errc::invalid_argument);
+}
+
+TEST_F(Durable, APayloadThatTheCodecRefusesIsAFailureWithoutACall) {
+    jobs.handle(unpaid, [](const order &, durable_fire &) { FAIL(); }, {.attempts = 1});
+    jobs.handle(number, [](std::int32_t, durable_fire &) { FAIL(); }, {.attempts = 1});
+    jobs.put({.kind = "unpaid", .key = "x", .payload = "17"});
+    jobs.put({.kind = "number", .key = "x", .payload = "17"});
+    rt.advance(1s);
+    std::vector<std::string> why;
+    jobs.list({.states = {durable_state::failed}},
+              [&](const durable_entry &entry) { why.emplace_back(entry.error()); });
+    EXPECT_EQ(why, (std::vector<std::string>{
+                       "the payload is not one of the kind number: its codec returned nothing",
+                       "the payload is not one of the kind unpaid: no price in it"}));
+}
+
+TEST_F(Durable, ABatchIsAnyRange) {
+    std::vector<std::string> seen;
+    jobs.handle(unpaid, [&](const order &late, durable_fire &) { seen.push_back(late.id); });
+    const std::list<order> orders = {{"1", 100}, {"2", 200}, {"3", 300}};
+    jobs.put(unpaid, orders, [](const order &each) -> durable_job {
+        return {.key = each.id, .after = std::chrono::seconds(each.cents)};
+    });
+    jobs.put(std::list<durable_job>{{.kind = "other", .key = "x"}, {.kind = "other", .key = "y"}});
+    EXPECT_EQ(jobs.count({.kind = "other"}), 2U);
+    EXPECT_TRUE(error_of([&] {
+                    jobs.put(unpaid, orders, [](const order &each) -> durable_job {
+                        return {.key = each.id == "3" ? std::string_view() : std::string_view(each.id),
+                                .after = 1s};
+                    });
+                }) == std::errc::invalid_argument);
+    rt.advance(150s);
+    EXPECT_EQ(seen, (std::vector<std::string>{"1"}));
+    rt.advance(3min);
+    EXPECT_EQ(seen, (std::vector<std::string>{"1", "2", "3"}));
+}
+
+TEST_F(Durable, ACoroutineAnswersAtItsEnd) {
+    std::vector<std::string> seen;
+    jobs.handle("k", [&](durable_fire &fire) -> durable_task {
+        seen.push_back("begin " + std::string(fire.key()));
+        const bool slept = co_await rt.sleep_for(10s);
+        seen.push_back((slept ? "end " : "stopped ") + std::string(fire.key()));
+        if (fire.key() == "throws")
+            throw std::runtime_error("no paper");
+        co_return fire.key() == "again" && fire.token() == 1 ? fire.again(1h) : fire.done();
+    });
+    jobs.put({.kind = "k", .key = "again"});
+    rt.advance(1s);
+    jobs.put({.kind = "k", .key = "throws"});
+    rt.advance(1s);
+    EXPECT_EQ(seen, (std::vector<std::string>{"begin again", "begin throws"}));
+    EXPECT_EQ(jobs.stats().running, 2U);
+    rt.advance(10s);
+    EXPECT_EQ(jobs.stats().running, 0U);
+    EXPECT_EQ(jobs.stats().again, 1U);
+    jobs.get("k", "throws", [](const durable_entry &entry) { EXPECT_EQ(entry.error(), "no paper"); });
+    jobs.cancel("k", "throws");
+    rt.advance(2h);
+    EXPECT_EQ(seen.size(), 6U);
+    EXPECT_EQ(jobs.count(), 0U);
+}
+
+TEST_F(Durable, ACoroutineNeedNotSuspendAndMayFailToBegin) {
+    jobs.handle("at once", [&](durable_fire &fire) -> durable_task { co_return fire.failed("so it is"); });
+    jobs.handle("never", [](durable_fire &) -> durable_task { throw std::runtime_error("no frame"); });
+    jobs.put({.kind = "at once", .key = "x"});
+    jobs.put({.kind = "never", .key = "x"});
+    rt.advance(100ms);
+    std::vector<std::string> why;
+    jobs.list({}, [&](const durable_entry &entry) { why.emplace_back(entry.error()); });
+    EXPECT_EQ(why, (std::vector<std::string>{"so it is", "no frame"}));
+    EXPECT_EQ(jobs.stats().running, 0U);
+}
+
+TEST_F(Durable, ACoroutineKeepsItsValue) {
+    std::vector<std::string> seen;
+    jobs.handle(unpaid, [&](const order &late, durable_fire &fire) -> durable_task {
+        co_await rt.sleep_for(10s);
+        seen.push_back(late.id);
+        co_return fire.done();
+    });
+    const std::string long_id(100, 'x');
+    jobs.put(unpaid, {long_id, 250}, {.key = "17"});
+    jobs.put({.kind = "unpaid", .key = "18"});
+    rt.advance(11s);
+    EXPECT_EQ(seen, (std::vector<std::string>{long_id}));
+    EXPECT_EQ(jobs.stats().running, 0U);
+    EXPECT_GE(jobs.stats().retried, 1U);
+}
+
+TEST(DurableLife, CoroutinesOnOneThreadAreDestroyedWithTheirConnection) {
+    tickwheel::virtual_runtime rt;
+    durable keeper("sqlite::memory:coroutines");
+    int gone = 0;
+    {
+        durable jobs(rt, "sqlite::memory:coroutines", {.single_thread = true});
+        jobs.handle("k", [&](durable_fire &fire) -> durable_task {
+            const farewell end(gone);
+            co_await rt.sleep_for(1h);
+            co_return fire.done();
+        });
+        jobs.put({.kind = "k", .key = "x"});
+        rt.advance(1s);
+        EXPECT_EQ(gone, 0);
+    }
+    EXPECT_EQ(gone, 1);
+    EXPECT_EQ(keeper.count({.states = {durable_state::pending}}), 1U);
 }
 
 TEST_F(Durable, PeriodicJobsFireAgainAndAgain) {
@@ -254,6 +421,59 @@ TEST_F(DurableSqlite, HandlersRunOnWorkersOfTheProgram) {
     EXPECT_TRUE(eventually([&] { return jobs.count() == 0; }));
     pool.wait();  // the handler has begun, but its run may not have ended
     EXPECT_GE(pool.stats().runs, 1U);
+}
+
+// Some hundred coroutines at a time, with one thread for handlers. The destructor waits for the last of them.
+TEST_F(DurableSqlite, CoroutinesHoldNoWorker) {
+    constexpr int count = 300;
+    tickwheel::workers pool(rt, {.threads = 2});
+    std::atomic<int> begun{0}, ended{0};
+    durable keeper(address);
+    {
+        durable jobs(rt, address, {.threads = 1});
+        jobs.handle(number, [&](std::int32_t value, durable_fire &fire) -> durable_task {
+            ++begun;
+            co_await pool.sleep_for(500ms + std::chrono::milliseconds(value));
+            ++ended;
+            co_return fire.done();
+        });
+        std::vector<std::int32_t> numbers(count);
+        std::vector<std::string> keys(count);
+        for (int i = 0; i < count; ++i)
+            keys[static_cast<std::size_t>(numbers[static_cast<std::size_t>(i)] = i)] = std::to_string(i);
+        jobs.put(number, numbers,
+                 [&](std::int32_t i) -> durable_job { return {.key = keys[static_cast<std::size_t>(i)]}; });
+        EXPECT_TRUE(eventually([&] { return begun == count; }));
+        EXPECT_LT(ended, count);
+    }
+    EXPECT_EQ(ended, count);
+    EXPECT_EQ(keeper.count(), 0U);
+}
+
+TEST_F(DurableSqlite, AJobIsPutInTheCallersTransaction) {
+    durable jobs(address, {.schema = "shop"});
+    sqlite3 *db = nullptr;
+    ASSERT_EQ(sqlite3_open((folder_ / "jobs.db").c_str(), &db), SQLITE_OK);
+    const auto run = [db](const char *sql) {
+        EXPECT_EQ(sqlite3_exec(db, sql, nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(db);
+    };
+    tickwheel::durable_sqlite own(db, "shop");
+    run("begin immediate");
+    own.put(unpaid, {"17", 250}, {.key = "17", .after = 1h});
+    EXPECT_FALSE(own.add({.kind = "unpaid", .key = "17"}));
+    EXPECT_TRUE(own.add(number, 1, {.key = "1", .after = 1h}));
+    EXPECT_FALSE(own.cancel("number", "2"));
+    EXPECT_EQ(jobs.count(), 0U);
+    run("commit");
+    EXPECT_TRUE(jobs.get("unpaid", "17", [](const durable_entry &entry) {
+        EXPECT_EQ(unpaid.decode(entry.bytes()).cents, 250);
+    }));
+    run("begin immediate");
+    EXPECT_TRUE(own.cancel("number", "1"));
+    run("rollback");
+    EXPECT_EQ(jobs.count(), 2U);
+    EXPECT_EQ(error_of([&] { own.put({.kind = "", .key = "x"}); }), std::errc::invalid_argument);
+    sqlite3_close(db);
 }
 
 TEST_F(DurableSqlite, EventsAreTold) {

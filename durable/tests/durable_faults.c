@@ -709,6 +709,48 @@ TEST(held_jobs_fire_unconfirmed_while_the_database_is_away_and_the_lease_lasts) 
     assert_int_equal(tw_durable_count(self->jobs, NULL), 0);
 }
 
+static struct tw_durable_fire *answered_later;
+
+static enum tw_durable_answer answer_later(struct tw_durable_fire *fire, UNUSED struct process *process) {
+    answered_later = fire;
+    return TW_DURABLE_LATER;
+}
+
+TEST(an_unconfirmed_fire_without_an_answer_counts_as_started_when_the_database_is_back) {
+    begin_scripted((struct tw_durable_options){.horizon_ns = MINUTE});
+    self->inside = answer_later;
+    put_mail(self, "17", 3 * SECOND);
+    script.outage = -ENOTCONN;
+    advance(self, 8 * SECOND);
+    assert_int_equal(stats_of(self).unconfirmed, 1);
+    script.outage = 0;
+    advance(self, 3 * SECOND);
+    assert_int_equal(entry_of(self, "17").state, TW_DURABLE_STARTED);
+    assert_int_equal(tw_durable_cancel(self->jobs, "mail", "17"), 0);
+    assert_int_equal(tw_durable_answer_later(self->jobs, answered_later, TW_DURABLE_DONE), 0);
+    advance(self, MINUTE);
+    assert_int_equal(self->count, 1);
+}
+
+TEST(an_answer_after_a_lost_lease_counts_for_nothing) {
+    begin_scripted((struct tw_durable_options){0});
+    self->inside = answer_later;
+    put_mail(self, "17", 0);
+    advance(self, SECOND);
+    struct tw_durable_fire *const first = answered_later;
+    script.outage = -ENOTCONN;
+    advance(self, 20 * SECOND);
+    assert_int_equal(tw_durable_lease(first), 0);
+    other = begin_another((struct tw_durable_options){0}); /* buries the member, and fires */
+    advance(other, MINUTE);
+    assert_int_equal(other->count, 1);
+    script.outage = 0;
+    advance(self, 10 * SECOND);
+    assert_int_equal(tw_durable_answer_later(self->jobs, first, TW_DURABLE_DONE), 0);
+    assert_int_equal(stats_of(self).unmatched, 1);
+    assert_int_equal(stats_of(self).running, 0);
+}
+
 TEST(with_confirmed_only_nothing_fires_while_the_database_is_away) {
     begin_scripted((struct tw_durable_options){.confirmed_only = 1});
     put_mail(self, "17", SECOND);

@@ -6,6 +6,8 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <condition_variable>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -85,9 +87,64 @@ struct job_seen {
 };
 std::array<job_seen, jobs> seen;
 
-tw_durable_answer note(tw_durable_fire *fire, void *) {
+// Threads that answer fires later, some of them before the handler has returned.
+class answerers {
+  public:
+    answerers() {
+        for (std::thread &each : threads_)
+            each = std::thread([this] { run(); });
+    }
+    ~answerers() {
+        {
+            const std::lock_guard hold(mutex_);
+            is_over_ = true;
+        }
+        changed_.notify_all();
+        for (std::thread &each : threads_)
+            each.join();
+    }
+    void add(tw_durable *durable, tw_durable_fire *fire) {
+        {
+            const std::lock_guard hold(mutex_);
+            fires_.push_back({durable, fire});
+        }
+        changed_.notify_one();
+    }
+
+  private:
+    struct unanswered {
+        tw_durable *durable;
+        tw_durable_fire *fire;
+    };
+
+    void run() {
+        std::unique_lock hold(mutex_);
+        for (;;) {
+            changed_.wait(hold, [this] { return is_over_ || !fires_.empty(); });
+            if (fires_.empty())
+                return;
+            const unanswered next = fires_.back();
+            fires_.pop_back();
+            hold.unlock();
+            assert_int_equal(tw_durable_answer_later(next.durable, next.fire, TW_DURABLE_DONE), 0);
+            hold.lock();
+        }
+    }
+
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::vector<unanswered> fires_;
+    bool is_over_ = false;
+    std::thread threads_[2];
+};
+answerers *answer_later;
+
+tw_durable_answer note(tw_durable_fire *fire, void *member) {
     ++seen[std::stoul(fire->key)].fires;
-    return TW_DURABLE_DONE;
+    if (fire->token % 2 == 0)
+        return TW_DURABLE_DONE;
+    answer_later->add(*static_cast<tw_durable **>(member), fire);
+    return TW_DURABLE_LATER;
 }
 
 // Puts a share of the jobs, one or some at a time. Repeats a put that returns an error; its jobs may exist
@@ -137,6 +194,7 @@ struct cluster {
     const tw_store store = faulty_store();
     tw_runtime *rt = nullptr;
     tw_durable *keeper = nullptr, *members[2] = {};
+    answerers later;
 };
 
 void begin(cluster &all) {
@@ -147,9 +205,10 @@ void begin(cluster &all) {
     options.store = &all.store;
     options.lease_ns = 3 * TW_SECOND;
     options.hold = 16384;
+    answer_later = &all.later;
     for (tw_durable *&each : all.members) {
         assert_int_equal(tw_durable_open(&each, all.rt, address, &options), 0);
-        assert_int_equal(tw_durable_register(each, "job", note, nullptr, nullptr), 0);
+        assert_int_equal(tw_durable_register(each, "job", note, &each, nullptr), 0);
     }
     for (job_seen &each : seen)
         each.fires = 0;
@@ -197,6 +256,29 @@ TEST(what_is_put_while_a_member_resumes_is_held_by_it_or_by_nobody) {
         assert_int_equal(wait_for_none([&] { return tw_durable_count(all.keeper, nullptr); }), 0);
     }
     end(all);
+}
+
+// Each time, closes a member whose fires have just got their last answers or still wait for them.
+TEST(a_close_waits_for_answers_that_come_later) {
+    answerers later;
+    answer_later = &later;
+    tw_runtime *rt = nullptr;
+    tw_durable *keeper = nullptr;
+    assert_int_equal(tw_runtime_new(&rt, nullptr), 0);
+    assert_int_equal(tw_runtime_start(rt), 0);
+    assert_int_equal(open_in_memory(&keeper, nullptr, address, {}), 0);
+    for (int turn = 0; turn < rounds / 4; ++turn) {
+        tw_durable *member = nullptr;
+        assert_int_equal(open_in_memory(&member, rt, address, {}), 0);
+        assert_int_equal(tw_durable_register(member, "job", note, &member, nullptr), 0);
+        put_share(member, 0, most_at_once);
+        assert_int_equal(tw_durable_close(member), 0);
+        tw_durable_filter started = {};
+        started.states = TW_DURABLE_STARTED;
+        assert_int_equal(tw_durable_count(keeper, &started), 0);
+    }
+    assert_int_equal(tw_durable_close(keeper), 0);
+    tw_runtime_free(rt);
 }
 
 }  // namespace

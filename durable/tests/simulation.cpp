@@ -71,6 +71,7 @@ struct job_model {
     std::int64_t changed_at = -hour;  // true time of the put or the removal
     std::int64_t not_before = 0;      // by the last answer
     bool has_begun = false;           // for this due time
+    bool is_unanswered = false;       // the handler of the last fire answers later
     tw_durable_answer answer = TW_DURABLE_DONE;
     std::int64_t begun_at = 0;  // true time of the last fire
     process *last = nullptr;    // the process of the last fire
@@ -88,7 +89,17 @@ bool is_over;                                     // no more faults; each handle
 std::vector<std::unique_ptr<process>> processes;  // also those that have crashed
 std::map<std::string, job_model> jobs;
 void *observer;  // a connection with the database that has no faults
-std::uint64_t fires, repeats, unconfirmed, removed;
+std::uint64_t fires, repeats, unconfirmed, removed, later;
+
+// The fires that get their answers later.
+struct unanswered_fire {
+    process *by;
+    tw_durable_fire *fire;
+    std::int64_t answer_at;  // true time
+
+    std::int64_t next() const { return std::max({now, by->paused_until, answer_at}); }
+};
+std::vector<unanswered_fire> unanswered;
 
 const tw_store &inner() { return memory_store; }
 std::int64_t database_now() { return now + database_offset; }
@@ -276,7 +287,7 @@ bool is_excused(const process &by, const job_model &model) {
 void check_ended(const char *key, const job_model &model) {
     require(model.period == 0, "O8: a periodic job is gone", key);
     require(model.has_begun, "O8: it is gone, and has not fired", key);
-    require(model.answer == TW_DURABLE_DONE || is_excused(*model.last, model),
+    require((model.answer == TW_DURABLE_DONE && !model.is_unanswered) || is_excused(*model.last, model),
             "O8: it is gone, and was to fire again", key);
 }
 
@@ -302,7 +313,8 @@ void check_move(const process &by, const tw_durable_fire &fire, const job_model 
     require((fire.due_ns - next) % model.period == 0 && (left_out == 0 || model.missed == TW_DURABLE_SKIP) &&
                 (overruns == 0 || model.missed == TW_DURABLE_COALESCE),
             "O6: due times are left out", fire.key);
-    require(!model.has_begun || model.answer == TW_DURABLE_DONE || is_excused(by, model),
+    require(!model.has_begun || (model.answer == TW_DURABLE_DONE && !model.is_unanswered) ||
+                is_excused(by, model),
             "O6: it goes on, and was to fire again", fire.key);
     const std::int64_t missed = model.missed == TW_DURABLE_SKIP ? fire.due_ns - model.period : fire.due_ns;
     require((left_out == 0 && overruns == 0) || missed < database_now() - model.grace ||
@@ -335,7 +347,7 @@ void begins(process &by, const tw_durable_fire &fire) {
     const bool is_repeat = model.has_begun && fire.due_ns <= model.due;
     const std::int64_t ready = !is_repeat ? fire.due_ns : is_excused(by, model) ? 0 : model.not_before;
     require(database_now() >= ready || clock_was_set_since(allowed_at), "O1: it is early", fire.key);
-    if (is_repeat && (fire.due_ns < model.due || model.answer == TW_DURABLE_DONE)) {
+    if (is_repeat && (fire.due_ns < model.due || model.answer == TW_DURABLE_DONE || model.is_unanswered)) {
         ++repeats;
         require(is_excused(by, model), "O7: it fires again, and nothing has happened", fire.key);
     }
@@ -361,18 +373,37 @@ void check_left(const char *key, const job_model &model) {
 
 // --- users, handlers and faults ------------------------------------------------------------------------
 
-tw_durable_answer on_fire(tw_durable_fire *fire, void *arg) {
-    begins(*static_cast<process *>(arg), *fire);
+bool is_last(const tw_durable_fire &fire, const job_model &model) {
+    return model.exists && fire.token == model.last_token && fire.due_ns == model.due;
+}
+
+tw_durable_answer answer_to(tw_durable_fire *fire) {
     job_model &model = jobs[fire->key];
     const std::int64_t delay = time_below(20 * second);
     const std::uint64_t which = is_over ? 2 : below(12);
-    if (model.exists && fire->token == model.last_token && fire->due_ns == model.due) {
+    if (is_last(*fire, model)) {
+        model.is_unanswered = false;
         model.answer = which == 0 ? TW_DURABLE_AGAIN : which == 1 ? TW_DURABLE_RETRY : TW_DURABLE_DONE;
         model.not_before = which == 0 ? database_now() + delay : which == 1 ? database_now() + 2 * second : 0;
     }
     return which == 0   ? tw_durable_again(fire, delay)
            : which == 1 ? tw_durable_failed(fire, "as it happens")
                         : TW_DURABLE_DONE;
+}
+
+tw_durable_answer on_fire(tw_durable_fire *fire, void *arg) {
+    process &by = *static_cast<process *>(arg);
+    begins(by, *fire);
+    if (is_over || below(3) != 0)
+        return answer_to(fire);
+    ++later;
+    unanswered.push_back({&by, fire, now + time_below(below(2) == 0 ? second : 3 * lease)});
+    if (job_model &model = jobs[fire->key]; is_last(*fire, model)) {
+        model.is_unanswered = true;
+        model.answer = TW_DURABLE_DONE;
+        model.not_before = 0;
+    }
+    return TW_DURABLE_LATER;
 }
 
 void begin_process() {
@@ -404,6 +435,7 @@ void begin_process() {
 void crash(process &member) {
     member.is_dead = true;
     member.faulted_at = now;
+    std::erase_if(unanswered, [&](const unanswered_fire &each) { return each.by == &member; });
     const int result = tw_durable_close(member.jobs);
     require(result == 0 || result == -ETIMEDOUT, "a crashed process does not close");
     tw_runtime_free(member.rt);
@@ -414,6 +446,14 @@ void turn(process &member) {
     require(tw_runtime_leap(member.rt, now + member.skew - tw_runtime_now(member.rt)) == 0, "no leap");
     const char *const invariant = claimed_jobs_inspector::broken_invariant(member.jobs->member->jobs);
     require(invariant == nullptr, "does not hold:", invariant != nullptr ? invariant : "");
+}
+
+void give_answer(std::vector<unanswered_fire>::iterator which) {
+    const unanswered_fire due = *which;
+    unanswered.erase(which);
+    turn(*due.by);
+    require(tw_durable_answer_later(due.by->jobs, due.fire, answer_to(due.fire)) == 0, "it takes no answer");
+    turn(*due.by);
 }
 
 process *random_process() {
@@ -530,10 +570,19 @@ void run_until(std::int64_t time) {
                 soonest = next;
                 first = each.get();
             }
+        const auto answer = std::min_element(unanswered.begin(), unanswered.end(),
+                                             [](const unanswered_fire &one, const unanswered_fire &other) {
+                                                 return one.next() < other.next();
+                                             });
+        const bool is_answered = answer != unanswered.end() && answer->next() <= soonest;
+        if (is_answered)
+            soonest = answer->next();
         if (soonest > time)
             break;
         now = std::max(now, soonest);
-        if (first != nullptr) {
+        if (is_answered) {
+            give_answer(answer);
+        } else if (first != nullptr) {
             turn(*first);
         } else if (next_act <= now) {
             act_as_user();
@@ -591,14 +640,15 @@ constexpr scenario scenarios[] = {
 
 // Also checks that the events of the scenario have happened, because a run without them proves nothing.
 void run_all(const scenario &what, std::uint64_t first, std::uint64_t count) {
-    fires = repeats = unconfirmed = removed = 0;
+    fires = repeats = unconfirmed = removed = later = 0;
     for (std::uint64_t each = first; each < first + count; ++each)
         run(what, each);
-    std::printf("%-16s %llu fires, %llu repeats, %llu unconfirmed, %llu removed\n", what.name,
-                static_cast<unsigned long long>(fires), static_cast<unsigned long long>(repeats),
-                static_cast<unsigned long long>(unconfirmed), static_cast<unsigned long long>(removed));
+    std::printf("%-16s %llu fires, %llu repeats, %llu unconfirmed, %llu removed, %llu answered later\n",
+                what.name, static_cast<unsigned long long>(fires), static_cast<unsigned long long>(repeats),
+                static_cast<unsigned long long>(unconfirmed), static_cast<unsigned long long>(removed),
+                static_cast<unsigned long long>(later));
     const bool is_calm = !what.has_faults, asks_always = is_calm || what.confirmed_only;
-    require(fires != 0 && removed != 0 && asks_always == (unconfirmed == 0) &&
+    require(fires != 0 && removed != 0 && later != 0 && asks_always == (unconfirmed == 0) &&
                 (asks_always || repeats != 0) && !(is_calm && repeats != 0),
             "not all that must happen has happened");
 }

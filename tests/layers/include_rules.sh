@@ -14,7 +14,7 @@
 #                 headers; the stores also those of their database
 #   calendar      its own files, calendar.h, driver.h, and standard and system's headers
 #   tools         public headers, src/base, src/observe, and the headers of C++
-#   python/src    its own files, the library in two files, and the headers of Python and the system
+#   python/src    its own files, the library in two files, durable.h, and the headers of Python and the system
 #   drivers       their own folder, src/base, src/ports/linux, port.h, driver.h and the system's headers
 #   boards        ports: port.h, public headers of their board or kernel, the kernel's and the system's headers
 #                 clocks: public headers of their board, <stdint.h> and <stdbool.h>
@@ -88,7 +88,7 @@ breaks=$(
     room tools '*.[ch]pp' 'base observe' "tickwheel/(observe|version)\.h|$system"
     includes_in src/runtime '*' | grep '"core/' | grep -v '"core/door\.h"$'
     includes_in src/timers '*' | grep '"core/' | grep -vE "/($core_for_timers)\"\$"
-    room python/src '*.[ch]pp' '' "(Python|structmember)\.h|$system" |
+    room python/src '*.[ch]pp' '' "(Python|structmember|tickwheel/durable)\.h|$system" |
         grep -vE '^[^:]*/(tickwheel\.(cpp|h)|timer\.hpp:[0-9]+:"tickwheel\.h"$)'
     room drivers '*.[ch]pp' 'base ports/linux' "tickwheel/(port|driver)\.h|$system"
     room boards port.h '' "tickwheel/port\.h|$board_headers|$kernel_headers|zephyr/kernel\.h|$system"

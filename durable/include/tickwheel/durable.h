@@ -217,16 +217,17 @@ struct tw_durable_options {
 TW_MUST_CHECK int tw_durable_open(struct tw_durable **durable, struct tw_runtime *rt, const char *address,
                                   const struct tw_durable_options *options);
 
-/* Waits for the handlers that are running, sends their answers to the database, releases the held
- * jobs, so that other processes fire them, and closes the connection; `durable` may be null. If the
- * database does not take the answers, the function retries until the timeout of the options has
- * passed, and then once more; requests that are in progress at the call, or when that time ends,
- * take their own timeout as well. If the database cannot be reached, other processes can claim the
- * held jobs when the lease has ended. No other thread may be in a call on the connection. In the
- * child of a fork the function frees what it can, and does not touch the connection. Returns 0.
+/* Waits for the handlers that are running and for answers that come later, sends the answers to the
+ * database, releases the held jobs, so that other processes fire them, and closes the connection;
+ * `durable` may be null. If the database does not take the answers, the function retries until the timeout
+ * of the options has passed, and then once more; requests that are in progress at the call, or when that
+ * time ends, take their own timeout as well. If the database cannot be reached, other processes can claim
+ * the held jobs when the lease has ended. No other thread may be in a call on the connection. In the child
+ * of a fork the function frees what it can, and does not touch the connection. Returns 0.
  *   -EBUSY      called from a handler, a visitor or `on_event`; the connection is open as before
  *   -ETIMEDOUT  the connection is closed, and answers have not reached the database: their jobs fire again.
- *               With `single_thread` the function tries once */
+ *               With `single_thread` the function tries once, and does not wait for answers that come
+ *               later: their fires are no longer valid */
 int tw_durable_close(struct tw_durable *durable);
 
 /* Returns the meaning of `error` in words. If `error` is the result of this thread's last failed call of this
@@ -237,7 +238,8 @@ TW_MUST_CHECK const char *tw_durable_explain(int error);
 
 /* --- handling --------------------------------------------------------------------------- */
 
-/* A fire, as its handler sees it. Valid until the handler returns. */
+/* A fire, as its handler sees it. Valid until the handler has returned; if the answer comes later, also until
+ * that answer. */
 struct tw_durable_fire {
     const char *kind, *key;
     const void *payload;
@@ -252,13 +254,15 @@ struct tw_durable_fire {
     void *fields_of_the_library;
 };
 
-/* A handler's answer. Use the functions below for the last two. */
+/* A handler's answer. Use the functions below for the last three. */
 enum tw_durable_answer {
     TW_DURABLE_DONE,  /* the job ends, or waits for its next due time */
     TW_DURABLE_AGAIN, /* the job must fire once more for this due time: at once, or after the delay of
                          tw_durable_again. This does not count as a failure */
-    TW_DURABLE_RETRY  /* the try has failed; the handler's options say when the job is tried again. Other
+    TW_DURABLE_RETRY, /* the try has failed; the handler's options say when the job is tried again. Other
                          numbers count as this */
+    TW_DURABLE_LATER  /* the answer comes by tw_durable_answer_later. Until then the worker is free for other
+                         handlers, and the library renews the lease as while a handler runs */
 };
 
 /* Called on a worker when a job is due. The library may call a handler again for the same due time: after a
@@ -273,6 +277,15 @@ enum tw_durable_answer tw_durable_again(struct tw_durable_fire *fire, int64_t de
 /* Returns the answer that this `fire` has failed, and stores the first 200 bytes of `why` for people to read.
  * Null: a general text. */
 enum tw_durable_answer tw_durable_failed(struct tw_durable_fire *fire, const char *why);
+
+/* Gives the `answer` to a `fire` whose handler returns TW_DURABLE_LATER: once, also before the handler has
+ * returned. Each fire must get its answer, because tw_durable_close waits for it: do not close the connection
+ * on a thread that is to give one. Only `hold` in the options limits how many fires wait for their answers.
+ * Does not ask the database. Returns 0.
+ *   -EINVAL    also: `fire` is null, or `answer` is TW_DURABLE_LATER
+ *   -EALREADY  the fire has an answer already, and its handler has not returned yet */
+int tw_durable_answer_later(struct tw_durable *durable, struct tw_durable_fire *fire,
+                            enum tw_durable_answer answer);
 
 /* Returns for how many more nanoseconds no other process can take over the job of this `fire`; 0: another
  * process can. The result grows when the library renews the lease, also while the handler runs. The lease
@@ -379,8 +392,8 @@ struct tw_durable_counts {
     uint64_t late_count;              /* calls of handlers that the next two fields cover */
     int64_t late_sum_ns, late_max_ns; /* from the time at which the job was ready to the call */
 
-    size_t held, running, unsettled; /* now: jobs that it holds, those whose handlers run or wait for a
-                                        worker, and answers that the database does not have yet */
+    size_t held, running, unsettled; /* now: jobs that it holds, those whose handlers run, wait for a worker
+                                        or answer later, and answers that the database does not have yet */
     int connected;                   /* now: not 0 if it is connected; always 0 without a handler */
     int error;                       /* now: why jobs may wait: an error of this header, with which the
                                         database refuses something or cannot be reached; 0: none */

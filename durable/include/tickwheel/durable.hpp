@@ -9,6 +9,14 @@
 //     });
 //     jobs.put({.kind = "reminder", .key = "order 17", .after = 3min});  // on disk when it returns
 //
+// With a payload of your own type, whose codec typed.hpp explains:
+//
+//     constexpr tickwheel::durable_kind<order> unpaid{"unpaid"};
+//     jobs.handle(unpaid, [&](const order &late, tickwheel::durable_fire &) { shop.cancel(late); });
+//     jobs.put(unpaid, new_order, {.key = "17", .after = 3min});
+//
+// durable_sqlite.hpp puts jobs in your own transaction.
+//
 // Link it with tickwheel::durable and tickwheel::cpp. Conventions are those of tickwheel.hpp, and:
 //
 //   Time        Time points are std::chrono::sys_time, of the database's clock.
@@ -26,19 +34,23 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <list>
 #include <memory>
 #include <mutex>
-#include <span>
+#include <ranges>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include <tickwheel/durable.h>
 #include <tickwheel/durable/fire.hpp>
+#include <tickwheel/durable/handler.hpp>
 #include <tickwheel/durable/jobs.hpp>
+#include <tickwheel/durable/typed.hpp>
 #include <tickwheel/runtime.hpp>
 
 namespace tickwheel {
@@ -76,7 +88,8 @@ namespace detail {
 
 // Everything to which the C library has pointers.
 struct durable_home {
-    tw_durable *native = nullptr;
+    durable_runs runs;
+    bool is_on_one_thread = false;
     std::function<void(durable_event, std::string_view)> on_event;
     std::mutex of_handlers;
     std::list<std::unique_ptr<durable_callable>> handlers;
@@ -127,25 +140,35 @@ class durable {
     durable(const durable &) = delete;
     durable &operator=(const durable &) = delete;
     ~durable() {
+        if (home_->is_on_one_thread)
+            home_->runs.destroy_all();
         if (tw_durable_close(native()) == -EBUSY)
             static_cast<void>(home_.release());  // a handler has called std::exit: the connection needs home_
     }
 
     // The connection as the C interface knows it.
-    [[nodiscard]] tw_durable *native() const noexcept { return home_->native; }
+    [[nodiscard]] tw_durable *native() const noexcept { return home_->runs.connection; }
 
-    // Has this process handle a kind of jobs: calls f(fire) on a worker when one is due. An exception that
-    // leaves f counts as a failure, with its text as the reason. f is destroyed with the connection.
+    // Has this process handle a kind of jobs: calls f(fire) on a worker when one is due; f may be a coroutine
+    // (handler.hpp). An exception that leaves f counts as a failure, with its text as the reason. f is
+    // destroyed with the connection.
     template <durable_handler F>
     void handle(std::string_view kind, F f, const durable_retries &retries = {}) {
         const tw_durable_retries c = {retries.attempts, retries.backoff.count(), retries.backoff_max.count()};
         const std::string name = detail::durable_text(kind);
         std::list<std::unique_ptr<detail::durable_callable>> stored;
-        stored.push_back(std::make_unique<detail::stored_durable_callable<F>>(std::move(f)));
+        stored.push_back(std::make_unique<detail::stored_durable_callable<F>>(std::move(f), home_->runs));
         detail::check_durable(tw_durable_register(
             native(), name.c_str(), detail::durable_callable::call_stored, stored.front().get(), &c));
         const std::lock_guard hold(home_->of_handlers);
         home_->handlers.splice(home_->handlers.end(), stored);  // which allocates nothing
+    }
+
+    // The same for a typed kind: calls f(value, fire). If the codec refuses the payload, the try has failed,
+    // and f is not called.
+    template <durable_value T, durable_handler<T> F>
+    void handle(const durable_kind<T> &kind, F f, const durable_retries &retries = {}) {
+        handle(kind.name, detail::typed_handler<T, F>{std::string(kind.name), std::move(f)}, retries);
     }
 
     // NOLINTBEGIN(readability-make-member-function-const): they change the database
@@ -164,15 +187,40 @@ class durable {
         return result != -EEXIST && detail::check_durable(result) == 0;
     }
 
-    // Puts jobs in one transaction: all or none.
-    void put(std::span<const durable_job> jobs, durable_existing existing = durable_existing::replace) {
-        std::vector<detail::native_job> all(jobs.begin(), jobs.end());
-        std::vector<tw_durable_job> c;
-        c.reserve(all.size());
-        for (detail::native_job &each : all)
-            c.push_back(*each.native());
-        detail::check_durable(
-            tw_durable_put_many(native(), c.data(), c.size(), static_cast<tw_durable_existing>(existing)));
+    // Puts a range of jobs in one transaction: all or none.
+    template <std::ranges::input_range Jobs>
+    requires std::convertible_to < std::ranges::range_reference_t<Jobs>,
+    const durable_job & > void put(Jobs &&jobs, durable_existing existing = durable_existing::replace) {
+        std::vector<detail::native_job> all;
+        for (const durable_job &each : jobs)
+            all.emplace_back(each);
+        put_all(all, existing);
+    }
+
+    // The same for a typed kind. The kind and the value stand for the job's kind and payload, which must be
+    // empty.
+    template <durable_value T>
+    void put(const durable_kind<T> &kind, const std::type_identity_t<T> &value, const durable_job &job,
+             durable_existing existing = durable_existing::replace) {
+        const auto payload = durable_codec<T>::encode(value);
+        put(detail::typed_job(kind, job, payload), existing);
+    }
+    template <durable_value T>
+    bool add(const durable_kind<T> &kind, const std::type_identity_t<T> &value, const durable_job &job) {
+        const auto payload = durable_codec<T>::encode(value);
+        return add(detail::typed_job(kind, job, payload));
+    }
+
+    // Puts a job for each value of a range in one transaction: all or none. describe(value) returns the job.
+    template <durable_value T, std::ranges::input_range Values, std::invocable<const T &> Describe>
+    void put(const durable_kind<T> &kind, Values &&values, Describe describe,
+             durable_existing existing = durable_existing::replace) {
+        std::deque<decltype(durable_codec<T>::encode(std::declval<const T &>()))> payloads;
+        std::vector<detail::native_job> all;
+        for (const T &each : values)
+            all.emplace_back(detail::typed_job(kind, std::invoke(describe, each),
+                                               payloads.emplace_back(durable_codec<T>::encode(each))));
+        put_all(all, existing);
     }
 
     // Removes a job. Returns true if this prevented a fire; false if its handler was started, or there is no
@@ -241,8 +289,19 @@ class durable {
     durable(tw_runtime *rt, const std::string &address, const durable_options &o)
         : home_(std::make_unique<detail::durable_home>()) {
         home_->on_event = o.on_event;
+        home_->is_on_one_thread = o.single_thread;
         const tw_durable_options c = home_->c_options(o);
-        detail::check_durable(tw_durable_open(&home_->native, rt, detail::durable_text(address).c_str(), &c));
+        detail::check_durable(
+            tw_durable_open(&home_->runs.connection, rt, detail::durable_text(address).c_str(), &c));
+    }
+
+    void put_all(std::vector<detail::native_job> &jobs, durable_existing existing) {
+        std::vector<tw_durable_job> c;
+        c.reserve(jobs.size());
+        for (detail::native_job &each : jobs)
+            c.push_back(*each.native());
+        detail::check_durable(
+            tw_durable_put_many(native(), c.data(), c.size(), static_cast<tw_durable_existing>(existing)));
     }
 
     std::unique_ptr<detail::durable_home> home_;

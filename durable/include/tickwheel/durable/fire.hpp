@@ -4,16 +4,11 @@
 #define TICKWHEEL_DURABLE_FIRE_HPP
 
 #include <chrono>
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
-#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <type_traits>
-#include <utility>
 
 #include <tickwheel/chrono.hpp>
 #include <tickwheel/durable.h>
@@ -82,49 +77,6 @@ class durable_fire {
     tw_durable_fire &fire_;
 };
 
-// The callables that handle a kind: f(fire) returns an answer, or nothing, which stands for `done`. Several
-// workers may call f at the same time.
-template <class F>
-concept durable_handler = std::move_constructible<F> &&
-    (std::is_invocable_r_v<durable_answer, F &, durable_fire &> ||
-     std::is_void_v<std::invoke_result_t<F &, durable_fire &>>);
-
-namespace detail {
-
-// A callable that handles a kind. Its exception counts as a failure, and the text of the exception
-// as the reason.
-struct durable_callable {
-    virtual ~durable_callable() = default;
-    virtual tw_durable_answer call(durable_fire &fire) = 0;
-
-    static tw_durable_answer call_stored(tw_durable_fire *native, void *self) noexcept {
-        durable_fire fire(*native);
-        try {
-            return static_cast<durable_callable *>(self)->call(fire);
-        } catch (const std::exception &thrown) {
-            return fire.failed(thrown.what()).native();
-        } catch (...) {
-            return fire.failed("the handler has thrown something unknown").native();
-        }
-    }
-};
-
-template <class F> struct stored_durable_callable final : durable_callable {
-    explicit stored_durable_callable(F &&from) : f(std::move(from)) {}
-
-    tw_durable_answer call(durable_fire &fire) override {
-        if constexpr (std::is_void_v<std::invoke_result_t<F &, durable_fire &>>) {
-            std::invoke(f, fire);
-            return TW_DURABLE_DONE;
-        } else {
-            return durable_answer(std::invoke(f, fire)).native();
-        }
-    }
-
-    F f;
-};
-
-}  // namespace detail
 }  // namespace tickwheel
 
 #endif

@@ -58,7 +58,7 @@ class durable_payload {
 // A job to put. With kind and key alone it fires once, at once. See struct tw_durable_job. The texts and the
 // payload belong to the caller, and must live until `put` has returned.
 struct durable_job {
-    std::string_view kind, key;
+    std::string_view kind{}, key{};
     durable_payload payload{};
 
     std::chrono::nanoseconds after{0};  // it fires, or fires first, this long after the put
@@ -163,6 +163,9 @@ class durable_entry {
     [[nodiscard]] std::string_view key() const noexcept { return entry_.job.key; }
     [[nodiscard]] std::string_view payload() const noexcept {
         return detail::bytes_of(entry_.job.payload, entry_.job.size);
+    }
+    [[nodiscard]] std::span<const std::byte> bytes() const noexcept {
+        return {static_cast<const std::byte *>(entry_.job.payload), entry_.job.size};
     }
     [[nodiscard]] durable_time due() const noexcept { return detail::durable_time_of(entry_.job.due_ns); }
     [[nodiscard]] durable_time ready() const noexcept { return detail::durable_time_of(entry_.ready_ns); }

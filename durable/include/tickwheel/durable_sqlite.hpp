@@ -1,0 +1,76 @@
+// tickwheel/durable_sqlite.hpp - durable jobs in your own transaction with SQLite, in C++. durable_sqlite.h
+// says what they promise.
+//
+//     begin(db);                                      // BEGIN IMMEDIATE
+//     insert(db, new_order);
+//     tickwheel::durable_sqlite(db).put(unpaid, new_order, {.key = "17", .after = 3min});
+//     commit(db);                                     // now there are both
+//
+// Conventions are those of durable.hpp and durable_sqlite.h.
+#include <tickwheel/cplusplus.hpp>
+#if defined(TICKWHEEL_CPLUSPLUS_20) && !defined(TICKWHEEL_DURABLE_SQLITE_HPP)
+#define TICKWHEEL_DURABLE_SQLITE_HPP
+
+#include <cerrno>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include <tickwheel/durable/jobs.hpp>
+#include <tickwheel/durable/typed.hpp>
+#include <tickwheel/durable_sqlite.h>
+
+namespace tickwheel {
+
+// Puts and removes jobs on the caller's connection, which must outlive the object. `schema` is the one in the
+// options of `durable`.
+class durable_sqlite {
+  public:
+    explicit durable_sqlite(sqlite3 *db, std::string schema = "tickwheel")
+        : db_(db), schema_(std::move(schema)) {}
+
+    void put(const durable_job &job, durable_existing existing = durable_existing::replace) {
+        detail::check_durable(put_native(job, static_cast<tw_durable_existing>(existing)));
+    }
+
+    // Puts a job if there is none of its name. Returns false if there is one.
+    bool add(const durable_job &job) {
+        const int result = put_native(job, TW_DURABLE_ADD);
+        return result != -EEXIST && detail::check_durable(result) == 0;
+    }
+
+    // The same for a typed kind, as in class durable.
+    template <durable_value T>
+    void put(const durable_kind<T> &kind, const std::type_identity_t<T> &value, const durable_job &job,
+             durable_existing existing = durable_existing::replace) {
+        const auto payload = durable_codec<T>::encode(value);
+        put(detail::typed_job(kind, job, payload), existing);
+    }
+    template <durable_value T>
+    bool add(const durable_kind<T> &kind, const std::type_identity_t<T> &value, const durable_job &job) {
+        const auto payload = durable_codec<T>::encode(value);
+        return add(detail::typed_job(kind, job, payload));
+    }
+
+    // Removes a job. Returns true if this prevents a fire, once it is committed; false if its handler was
+    // started, or there is no such job.
+    bool cancel(std::string_view kind, std::string_view key) {
+        const int result = tw_durable_cancel_sqlite(db_, schema_.c_str(), detail::durable_text(kind).c_str(),
+                                                    detail::durable_text(key).c_str());
+        return result != -ENOENT && detail::check_durable(result) != 0;
+    }
+
+  private:
+    int put_native(const durable_job &job, tw_durable_existing existing) {
+        detail::native_job c(job);
+        return tw_durable_put_sqlite(db_, schema_.c_str(), c.native(), existing);
+    }
+
+    sqlite3 *db_;
+    std::string schema_;
+};
+
+}  // namespace tickwheel
+
+#endif

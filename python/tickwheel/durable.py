@@ -1,0 +1,439 @@
+"""Timers that a database keeps, called jobs: they fire although the process has crashed, on one of many processes.
+
+    jobs = tickwheel.durable.Jobs("sqlite:orders.db")       # or "postgresql://user@host/shop"
+
+    @jobs.handler("unpaid")
+    def on_unpaid(fire):
+        if not mail.is_up():
+            return tickwheel.durable.again(60)               # in a minute; this is no failure
+        mail.remind(fire.key, fire.json())                   # an exception is a failed try
+
+    jobs.put("unpaid", "17", {"cents": 250}, delay=180)      # on disk when it returns
+    jobs.run()                                               # until SIGTERM: handles jobs
+
+durable/docs/DURABLE.md says what is promised. Spans are seconds or timedeltas, times are aware datetimes. Errors of the
+database are OSErrors with the codes of tickwheel/durable.h and the database's own message; wrong arguments are
+ValueErrors.
+"""
+
+import asyncio
+import atexit
+import enum
+import inspect
+import json
+import os
+import signal
+import sys
+import threading
+import time
+import traceback
+import weakref
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+
+try:
+    from ._durable import Connection
+except ImportError as _error:
+    raise ImportError(
+        "this package was built without durable jobs: install libtickwheel-durable-dev, or Tickwheel itself with SQLite"
+        " or PostgreSQL, so that `pkg-config --exists tickwheel-durable` succeeds, and build the package again"
+    ) from _error
+
+__all__ = ["Again", "Entry", "Event", "Fire", "Job", "Jobs", "State", "again"]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_MISSED = {"coalesce": 0, "burst": 1, "skip": 2}
+_REPLACE, _KEEP, _ADD = range(3)
+_LATER = ...
+_PAUSE_BEFORE_RESTART = 1.0
+
+
+class State(enum.IntFlag):
+    PENDING = 1
+    HELD = 2
+    STARTED = 4
+    FAILED = 8
+
+
+class Event(enum.IntEnum):
+    CONNECTED = 0
+    DISCONNECTED = 1
+    LEASE_LOST = 2
+    REFUSED = 3
+
+
+def _ns(span):
+    """Nanoseconds, exact for a timedelta and to the nearest microsecond for a number of seconds."""
+    if isinstance(span, timedelta):
+        return span // timedelta(microseconds=1) * 1000
+    return round(span * 1_000_000) * 1000
+
+
+def _time(ns):
+    return _EPOCH + timedelta(microseconds=ns // 1000)
+
+
+def _bytes(payload):
+    if isinstance(payload, (bytes, bytearray, memoryview)):
+        return bytes(payload)
+    return (payload if isinstance(payload, str) else json.dumps(payload)).encode()
+
+
+@dataclass(frozen=True)
+class Again:
+    """The answer that the job must fire once more for this due time. See again()."""
+
+    delay: float | timedelta
+
+
+def again(delay=0.0):
+    """The answer that the job must fire once more, after this delay. This does not count as a failure."""
+    return Again(delay)
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job to put. With kind and key alone it fires once, at once."""
+
+    kind: str
+    key: str
+    payload: object = b""  # bytes; a str, as UTF-8; anything else becomes JSON
+    delay: float | timedelta = 0  # it fires, or fires first, this long after the put
+    at: datetime | None = None  # or at this time
+    every: float | timedelta = 0  # its period
+    cron: str | None = None  # or a cron expression, in a time zone; None: UTC
+    zone: str | None = None
+    missed: str = "coalesce"  # or "burst" or "skip"
+    grace: float | timedelta = 0  # 0 stands for 1 s
+
+    def _native(self):
+        if self.missed not in _MISSED:
+            raise ValueError(f"missed is one of {', '.join(_MISSED)}, not {self.missed!r}")
+        if self.at is not None and self.at.tzinfo is None:
+            raise ValueError("the time of a job must have a time zone")
+        if self.at is not None and self.delay:
+            raise ValueError("the job has a delay and a time")
+        due = _ns(self.delay) if self.at is None else _ns(self.at - _EPOCH)
+        return (self.kind, self.key, _bytes(self.payload), due, self.at is not None, _ns(self.every), self.cron,
+                self.zone, _MISSED[self.missed], _ns(self.grace))
+
+
+class _Payload:
+    def text(self):
+        return self.payload.decode()
+
+    def json(self):
+        return json.loads(self.payload)
+
+
+@dataclass(frozen=True)
+class Entry(_Payload):
+    """A job as the database stores it."""
+
+    kind: str
+    key: str
+    payload: bytes
+    due: datetime  # the due time that fires next
+    ready: datetime  # when it can fire: due, or later after a failure
+    every: timedelta
+    cron: str | None
+    zone: str | None
+    state: State
+    attempts: int  # tries for this due time that have failed
+    token: int
+    holder: str | None
+    error: str | None  # why the last try failed
+
+    @classmethod
+    def _of(cls, row):
+        kind, key, payload, due, ready, every, cron, zone, state, *rest = row
+        return cls(kind, key, payload, _time(due), _time(ready), timedelta(microseconds=every // 1000), cron, zone,
+                   State(state), *rest)
+
+
+class Fire(_Payload):
+    """A fire, as its handler sees it."""
+
+    __slots__ = ("_native", "kind", "key", "payload", "due", "overruns", "attempt", "token")
+
+    def __init__(self, native):
+        self._native = native
+        self.kind, self.key, self.payload = native.kind, native.key, native.payload
+        self.due = _time(native.due_ns)
+        self.overruns, self.attempt, self.token = native.overruns, native.attempt, native.token
+
+    def lease(self):
+        """For how many more seconds no other process can take over the job; 0 once the fire has its answer."""
+        return self._native.lease_ns() / 1e9
+
+    def __repr__(self):
+        return f"<Fire {self.kind} {self.key} attempt={self.attempt}>"
+
+
+def _answer(result):
+    """What a handler's result means to the extension."""
+    if result is None:
+        return None
+    if isinstance(result, Again):
+        return max(_ns(result.delay), 0)
+    raise TypeError(f"a handler returns None or again(delay), not {result!r}")
+
+
+def _reason(error):
+    return str(error) or type(error).__name__
+
+
+class _Loop:
+    """An asyncio loop on a thread of its own, which runs the handlers that are coroutines."""
+
+    def __init__(self):
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="tickwheel-durable", daemon=True)
+        self._thread.start()
+
+    def run(self, coroutine, fire):
+        asyncio.run_coroutine_threadsafe(self._finish(coroutine, fire), self._loop)
+
+    @staticmethod
+    async def _finish(coroutine, fire):
+        try:
+            answer = _answer(await coroutine)
+        except BaseException as error:  # the fire needs an answer, whatever happens
+            answer = _reason(error)
+        fire._native.answer(answer)
+
+    def close(self):
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+class Jobs:
+    """A connection with a database. Any thread may use it, handlers too.
+
+    Options are those of struct tw_durable_options in tickwheel/durable.h, spans in seconds. With `virtual` everything
+    happens in advance(seconds), on virtual time: for tests with "sqlite::memory:".
+
+    Open the connection after a fork: in the child, calls on the parent's raise ChildProcessError.
+    """
+
+    def __init__(self, address, *, virtual=False, on_event=None, schema=None, name=None, lease=0, poll=0, horizon=0,
+                 hold=0, timeout=0, threads=0, must_exist=False, confirmed_only=False):
+        tell = on_event and (lambda event, why: on_event(Event(event), why))
+        self._options = (virtual, tell, schema, name, _ns(lease), _ns(poll), _ns(horizon), hold, _ns(timeout), threads,
+                         must_exist, confirmed_only)
+        self._address = address
+        self._handlers = {}
+        self._loop = None
+        self._lock = threading.Lock()
+        self._connection = Connection(address, False, *self._options)
+        self._worker = self._connection if virtual else None  # handles jobs
+        _open.add(self)
+
+    # --- putting and removing ---
+
+    def put(self, kind, key, payload=b"", *, keep=False, **schedule):
+        """Puts a job, on disk when this returns. An existing job of this name is replaced, or with `keep` stays."""
+        self.put_many([Job(kind, key, payload, **schedule)], keep=keep)
+
+    def add(self, kind, key, payload=b"", **schedule):
+        """Puts a job if there is none of its name. Returns False if there is one."""
+        return self._connection.put((Job(kind, key, payload, **schedule)._native(),), _ADD)
+
+    def put_many(self, jobs, *, keep=False):
+        """Puts jobs in one transaction: all or none."""
+        self._connection.put(tuple(job._native() for job in jobs), _KEEP if keep else _REPLACE)
+
+    def cancel(self, kind, key):
+        """Removes a job. Returns True if this prevented a fire; False if its handler was started, or there is no such
+        job."""
+        return self._connection.cancel(kind, key) is True
+
+    def requeue(self, kind=None, key=None):
+        """Makes failed jobs fire again, at once and with all their tries. Returns how many."""
+        return self._connection.requeue(kind, key)
+
+    # --- asking ---
+
+    def get(self, kind, key):
+        """Looks up a job. Returns None if there is no such job."""
+        rows = self._connection.get(kind, key)
+        return Entry._of(rows[0]) if rows else None
+
+    def list(self, kind=None, *, states=State(0), after=None, limit=0):
+        """Jobs by kind and key: of a kind, in some states, with keys that sort after one."""
+        return [Entry._of(row) for row in self._connection.list(kind, states, after, limit)]
+
+    def count(self, kind=None, *, states=State(0)):
+        return self._connection.count(kind, states, None, 0)
+
+    def now(self):
+        """The present time of the database's clock."""
+        return _time(self._connection.now())
+
+    def stats(self):
+        """The counters of struct tw_durable_counts, of the connection that handles jobs if this process does."""
+        return (self._worker or self._connection).stats()
+
+    # --- handling ---
+
+    def handler(self, kind, *, attempts=0, backoff=0, backoff_max=0):
+        """Decorates the function that handles a kind: it receives a Fire. None is the answer that the work is done; see
+        again(). An exception is a failed try, and its text the reason. Several threads call the function at a time. A
+        coroutine function runs on an event loop of its own thread, and holds no thread while it waits.
+        """
+        def add(function):
+            with self._lock:
+                if kind in self._handlers:
+                    raise ValueError(f"the kind {kind} has a handler already")
+                arguments = (kind, self._wrapped(function), attempts, _ns(backoff), _ns(backoff_max))
+                if self._worker is not None:
+                    self._worker.register(*arguments)
+                self._handlers[kind] = arguments
+            return function
+        return add
+
+    def _wrapped(self, function):
+        def call(native):
+            fire = Fire(native)
+            result = function(fire)
+            if not inspect.iscoroutine(result):
+                return _answer(result)
+            if self._loop is None:  # on virtual time
+                return _answer(asyncio.run(result))
+            self._loop.run(result, fire)
+            return _LATER
+        return call
+
+    def start(self):
+        """Handles jobs in the background, until close()."""
+        with self._lock:
+            if self._worker is not None:
+                raise ValueError("these jobs are handled already")
+            self._loop = _Loop()
+            try:
+                worker = Connection(self._address, True, *self._options)
+                for arguments in self._handlers.values():
+                    worker.register(*arguments)
+            except BaseException:
+                self._loop.close()
+                raise
+            self._worker = worker
+
+    def run(self, processes=1):
+        """Handles jobs until SIGTERM or SIGINT, and closes the connection: running handlers finish, and their answers
+        reach the database. Only on the main thread. With more than one process, this one starts the others, and again
+        if one crashes; it must not have started threads.
+        """
+        stop = _Signals()
+        try:
+            if processes == 1:
+                self.start()
+                stop.wait()
+            else:
+                self._connection.close()  # SQLite's connections must not be there at a fork
+                _run_processes(self._run_child, processes, stop)
+        finally:
+            try:
+                self.close()
+            finally:
+                stop.restore()
+
+    def _run_child(self):
+        self._connection = Connection(self._address, False, *self._options)
+        self.run()
+
+    def advance(self, seconds):
+        """Moves virtual time, and runs what becomes due."""
+        self._connection.advance(_ns(seconds))
+
+    def close(self):
+        """Waits for running handlers, and stores their answers. Raises TimeoutError if some have not reached the
+        database: their jobs fire again."""
+        failure = None
+        if self._worker is not None and self._worker is not self._connection:
+            try:
+                self._worker.close()
+            except TimeoutError as error:
+                failure = error
+        self._connection.close()
+        if self._loop is not None:
+            self._loop.close()
+        self._worker = self._loop = None
+        _open.discard(self)
+        if failure is not None:
+            raise failure
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+class _Signals:
+    """Notes signals in a pipe, instead of what they did before. Python calls its signal handlers between any two
+    instructions, so they must not wait for a lock."""
+
+    def __init__(self):
+        self._read, self._write = os.pipe()
+        self._former = {}
+        self.note(signal.SIGTERM, b"stop")
+        self.note(signal.SIGINT, b"stop")
+
+    def note(self, number, text):
+        self._former[number] = signal.signal(number, lambda *_: os.write(self._write, text[:1]))
+
+    def wait(self):
+        """Returns True if a signal says that this process must stop."""
+        return os.read(self._read, 1) == b"s"
+
+    def restore(self):
+        for number, former in self._former.items():
+            signal.signal(number, former)
+        os.close(self._read)
+        os.close(self._write)
+
+
+def _run_processes(run, count, stop):
+    """Forks processes that call run(), and starts those again that end by themselves."""
+    def start():
+        sys.stdout.flush()
+        sys.stderr.flush()
+        child = os.fork()
+        if child != 0:
+            return child
+        status = 1
+        try:
+            stop.restore()
+            run()
+            status = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(status)
+
+    stop.note(signal.SIGCHLD, b"child")
+    children = {start() for _ in range(count)}
+    while not stop.wait():
+        ended = {child for child in children if os.waitpid(child, os.WNOHANG)[0] != 0}
+        if ended:
+            time.sleep(_PAUSE_BEFORE_RESTART)
+            children = children - ended | {start() for _ in ended}
+    for child in children:
+        os.kill(child, signal.SIGTERM)
+    for child in children:
+        os.waitpid(child, 0)
+
+
+_open = weakref.WeakSet()
+
+
+def _close_all():
+    for jobs in list(_open):
+        jobs.close()
+
+
+atexit.register(_close_all)

@@ -94,6 +94,8 @@ const char *name_of(tw_durable_state state) {
         return "started";
     case TW_DURABLE_FAILED:
         return "failed";
+    case TW_DURABLE_GIVEN_UP:
+        return "given up";
     }
     return "unknown";
 }

@@ -55,6 +55,13 @@ create unique index job_held on $S.job (token) where holder is not null;
 create index job_failed on $S.job (kind, key) where failed;
 )";
 
+// What people see of members, and the index of periodic jobs whose last due time was given up, and of jobs
+// that wait for their next try. Added to the tables of any older version.
+constexpr const char *added_for_looking = R"(
+alter table $S.member add column if not exists kinds text[], add column if not exists clock_offset bigint;
+create index if not exists job_with_error on $S.job (kind, key) where error is not null and not failed;
+)";
+
 // Programs call these functions in their own transactions. Each function has its own search path: otherwise
 // it would run operators and functions that another user has put into a schema of the caller's search path.
 // An upgrade replaces all functions.
@@ -109,8 +116,7 @@ $body$;
 
 // Version 2 changed only the functions. The store itself calls only `tell`. The old `tell` is safe here,
 // because session::open has set the connection's search path.
-constexpr int newest = 2;
-constexpr int oldest_with_these_tables = 1;
+constexpr int newest = 3;
 
 // Serializes all connections that create tables in this database.
 constexpr const char *lock = "select pg_advisory_xact_lock(hashtext('tickwheel.schema'));";
@@ -136,7 +142,8 @@ int read_version(session &server, const std::string &schema, int &version) {
 
 // Upgrades from any older version.
 int change(session &server, const std::string &schema, int version) {
-    std::string all = std::string("begin;") + lock + (version == 0 ? tables : "") + functions;
+    std::string all =
+        std::string("begin;") + lock + (version == 0 ? tables : "") + added_for_looking + functions;
     all += "delete from $S.meta; insert into $S.meta values (" + std::to_string(newest) + "); commit;";
     return server.run(in_schema(all.c_str(), schema));
 }
@@ -162,9 +169,9 @@ int bring_up_to_date(session &server, const std::string &schema, bool must_exist
         return error;
     if (version > newest)
         return -EPROTO;
-    if (version == newest || (must_exist && version >= oldest_with_these_tables))
+    if (version == newest)
         return 0;
-    if (must_exist) {
+    if (must_exist && version == 0) {
         server.explain_by("the database has no tables of this schema");
         return -ENOENT;
     }

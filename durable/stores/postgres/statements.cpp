@@ -47,28 +47,6 @@ told as materialized (select $S.tell(kind, min(ready)) from done where not held 
 select kind, key, existed, held, token, ready, started from done where )";
 constexpr const char *put_end = " union all select null, null, null, null, null, null, null from told";
 
-// The jobs of a filter: $1 kind, $2 one key, $3 keys after this one, $4 states, $5 limit. `only` is a
-// condition that lets PostgreSQL use the index of held or of failed jobs, which are small.
-std::string selected(const char *only) {
-    return std::string(R"(
-from $S.job left join $S.member on member.id = job.holder
-where ($1::text is null or kind = $1) and ($2::text is null or key = $2) and ($3::text is null or key > $3)
-    and (case when failed then 8 when holder is null then 1 when started then 4 else 2 end & $4::int8) <> 0)") +
-           only;
-}
-
-std::string list(const char *only) {
-    return R"(
-with chosen as materialized (
-    select kind, key, payload, due, ready, period, cron, zone, missed, grace, attempts, token, holder is not null,
-        started, failed, member.name, error)" +
-           selected(only) + ") select * from chosen order by kind, key limit $5::int8";
-}
-
-std::string count(const char *only) {
-    return "select count(*) from (select" + selected(only) + " limit $5::int8) as chosen";
-}
-
 // One locked job must not delay the rest of a batch. The first attempt waits at most `limit_ms` for a lock,
 // because a claim that comes too late for a job locks the row only for a moment. If that fails, the store
 // runs the statement again with `locked` = "skip locked". set_config stands in `me` because every part that
@@ -162,17 +140,6 @@ with done as (
     returning kind, ready),
 told as materialized (select $S.tell(kind, min(ready)) from done group by kind)
 select (select count(*) from done), (select count(*) from told))";
-
-    // The index of names gives the order here, and a limit ends the walk.
-    all[list_jobs] = R"(
-select kind, key, payload, due, ready, period, cron, zone, missed, grace, attempts, token, holder is not null, started,
-    failed, member.name, error)" +
-                     selected("") + " order by kind, key limit $5::int8";
-    all[list_held_jobs] = list(" and holder is not null");
-    all[list_failed_jobs] = list(" and failed");
-    all[count_jobs] = count("");
-    all[count_held_jobs] = count(" and holder is not null");
-    all[count_failed_jobs] = count(" and failed");
 
     all[join_as_member] = R"(
 insert into $S.member (name, lease_end) values ($1, clock_timestamp() + $2::int8 * interval '1 microsecond')

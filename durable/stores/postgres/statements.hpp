@@ -14,12 +14,6 @@ enum statement : std::size_t {
     put_keeping,
     remove_job,
     requeue_failed,
-    list_jobs,  // list_jobs + 1: only held jobs, list_jobs + 2: only failed jobs
-    list_held_jobs,
-    list_failed_jobs,
-    count_jobs,  // likewise
-    count_held_jobs,
-    count_failed_jobs,
     join_as_member,
     renew_lease,
     raise_epoch,

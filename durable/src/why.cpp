@@ -157,7 +157,10 @@ class sentence {
         const std::string lease =
             by != nullptr ? " The lease of " + name + " lasts until " + utc(by->lease_end) + "." : "";
         if (is_started)
-            return so_far + ", which runs or waits for a worker there; it became ready " +
+            return so_far + ", which runs or waits for a worker there" +
+                   (by != nullptr && by->started > 1 ? " like " + std::to_string(by->started - 1) + " more"
+                                                     : "") +
+                   "; it became ready " +
                    duration_text(std::max<std::int64_t>(all_.now - entry_.ready_ns, 0)) + " ago." + lease;
         if (entry_.ready_ns > all_.now)
             return so_far + ", and fires it " + when() + "." + of_last_try() + lease;

@@ -118,6 +118,12 @@ std::vector<std::string> row(const tw_durable_entry &entry, std::int64_t now_ns,
             cut(plain_or_nothing(entry.error), most)};
 }
 
+std::vector<std::string> narrow_row(const tw_durable_entry &entry, std::int64_t now_ns) {
+    const char *const last = entry.holder != nullptr ? entry.holder : entry.error;
+    return {cut(plain(entry.job.kind), 14), cut(plain(entry.job.key), 20), name_of(entry.state),
+            when(entry, now_ns), cut(plain_or_nothing(last), 15)};
+}
+
 std::string described(const tw_durable_entry &entry, std::int64_t now_ns) {
     const tw_durable_job &job = entry.job;
     std::string all = line("kind", plain(job.kind)) + line("key", plain(job.key)) +

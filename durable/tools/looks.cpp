@@ -11,6 +11,8 @@ namespace tickwheel::jobs {
 
 namespace {
 
+constexpr std::size_t widest = 40;  // of a kind
+
 std::string or_nothing(const amount &count) { return count.least != 0 ? count.text() : ""; }
 std::string or_nothing(std::uint64_t count) { return count != 0 ? std::to_string(count) : ""; }
 
@@ -50,7 +52,7 @@ int counts(const options &o) {
     table shown({"KIND", "PENDING", "LATE", "BY A MINUTE", "BY AN HOUR", "BY A DAY", "FIRST", "HELD",
                  "STARTED", "FAILED", "GIVEN UP", "HANDLED BY"});
     for (const kind_census &each : all.kinds)
-        shown.add({plain(each.kind), or_nothing(each.pending), or_nothing(each.late),
+        shown.add({cut(plain(each.kind), widest), or_nothing(each.pending), or_nothing(each.late),
                    or_nothing(each.late_a_minute), or_nothing(each.late_an_hour), or_nothing(each.late_a_day),
                    each.first_ready_ns != TW_NO_DEADLINE ? relative(each.first_ready_ns, all.now_ns) : "",
                    or_nothing(each.held), or_nothing(each.started), or_nothing(each.failed),

@@ -124,12 +124,11 @@ class sentence {
                    with_error() + ".";
         if (entry_.ready_ns > entry_.job.due_ns)
             return "It fires again " + when() +
-                   (all_.error.empty() ? ", as its handler has asked for."
-                                       : ", because \"" + all_.error + "\".");
+                   (all_.error.empty() ? ", as its handler answered." : ", because \"" + all_.error + "\".");
         return "It is not due: it fires " + when() + "." + of_clock();
     }
 
-    // If the machine's clock shows that the job is due, it misleads whoever asks.
+    // If the machine's clock shows that the job is due, that clock misleads people.
     std::string of_clock() const {
         const std::int64_t ahead = time_of_day_ - all_.now;
         if (time_of_day_ == 0 || std::abs(ahead) <= TW_SECOND || entry_.ready_ns > time_of_day_)

@@ -1,4 +1,4 @@
-/* What a process tells of jobs and members, on virtual time; and fires that were asked for. */
+/* What a process tells of jobs and members, on virtual time; and fires on demand. */
 #include "scripted_store.h"
 
 static char text[1024];
@@ -17,7 +17,7 @@ static enum tw_durable_answer fails(struct tw_durable_fire *fire, UNUSED struct 
     return tw_durable_failed(fire, "no paper");
 }
 
-static enum tw_durable_answer asks_again(struct tw_durable_fire *fire, UNUSED struct process *process) {
+static enum tw_durable_answer says_again(struct tw_durable_fire *fire, UNUSED struct process *process) {
     return tw_durable_again(fire, 10 * MINUTE);
 }
 
@@ -61,12 +61,12 @@ TEST(a_failed_try_says_why_and_when_the_next_is) {
     assert_why(self, "17", ", because try 3 of 20 has failed with \"no paper\".");
 }
 
-TEST(a_job_that_fires_again_says_that_its_handler_asked) {
-    self->inside = asks_again;
+TEST(a_job_that_fires_again_says_that_its_handler_said_so) {
+    self->inside = says_again;
     put(self, mail("17", 0));
     advance(self, SECOND);
     assert_why(self, "17", "It fires again in 9 min 59 s");
-    assert_why(self, "17", "as its handler has asked for.");
+    assert_why(self, "17", "as its handler answered.");
 }
 
 TEST(a_failed_job_says_what_its_last_try_said) {
@@ -164,9 +164,9 @@ TEST(an_outage_is_told_since_when) {
     script.open = script.now = (struct plan){0};
 }
 
-/* --- fires that were asked for ------------------------------------------------------------- */
+/* --- fires on demand ----------------------------------------------------------------------- */
 
-TEST(a_job_fires_when_asked_to_and_once) {
+TEST(a_job_fires_on_demand_and_once) {
     put(self, mail("17", HOUR));
     const int64_t due = tw_durable_now(self->jobs) + HOUR;
     assert_int_equal(tw_durable_fire_now(self->jobs, "mail", "17"), 1);
@@ -178,7 +178,7 @@ TEST(a_job_fires_when_asked_to_and_once) {
     assert_int_equal(self->count, 1);
 }
 
-TEST(a_job_that_this_process_holds_fires_when_asked_to) {
+TEST(a_job_that_this_process_holds_fires_on_demand) {
     begin_with((struct tw_durable_options){.horizon_ns = MINUTE});
     put(self, mail("17", 50 * SECOND));
     advance(self, SECOND);
@@ -206,7 +206,7 @@ static void assert_keeps_schedule(struct tw_durable_job job) {
     assert_int_equal(tw_durable_cancel(self->jobs, "mail", job.key), 1);
 }
 
-TEST(a_fire_that_was_asked_for_leaves_the_schedule_as_it_is) {
+TEST(a_fire_on_demand_leaves_the_schedule_as_it_is) {
     struct tw_durable_job job = {.kind = "mail", .key = "period", .due_ns = HOUR, .period_ns = HOUR};
     job.missed = TW_DURABLE_SKIP;
     assert_keeps_schedule(job);
@@ -293,4 +293,27 @@ TEST(a_process_tells_its_kinds_once) {
     handle(self, "post");
     advance(self, HOUR);
     assert_int_equal(script.announce.calls, 2);
+}
+
+/* --- metrics ------------------------------------------------------------------------------- */
+
+static char written[8192];
+
+static void append(const char *part, size_t size, UNUSED void *arg) { strncat(written, part, size); }
+
+TEST(metrics_tell_what_this_process_did) {
+    self->inside = fails;
+    put(self, mail("17", 0));
+    advance(self, 100 * MS);
+    written[0] = '\0';
+    assert_int_equal(tw_durable_metrics(self->jobs, "a \"b\"", append, NULL), 0);
+    const char *const rows[] = {"\ntickwheel_durable_retries_total{name=\"a \\\"b\\\"\"} 1\n",
+                                "\ntickwheel_durable_connected{name=\"a \\\"b\\\"\"} 1\n",
+                                "_bucket{name=\"a \\\"b\\\"\",le=\"3600.000000\"} 1\n",
+                                "_bucket{name=\"a \\\"b\\\"\",le=\"+Inf\"} 1\n",
+                                "\ntickwheel_durable_late_seconds_count{name=\"a \\\"b\\\"\"} 1\n"};
+    for (size_t i = 0; i < COUNT_OF(rows); ++i)
+        if (strstr(written, rows[i]) == NULL)
+            fail_msg("%s is not in %s", rows[i], written);
+    assert_int_equal(tw_durable_metrics(self->jobs, NULL, NULL, NULL), -EINVAL);
 }

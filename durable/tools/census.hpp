@@ -35,7 +35,7 @@ struct kind_census {
     std::uint64_t held = 0, started = 0;
     std::int64_t first_ready_ns = TW_NO_DEADLINE;
     std::size_t handled_by = 0;  // processes that are alive
-    std::vector<amount> ahead;   // pending jobs between the times that the census was asked for
+    std::vector<amount> ahead;   // pending jobs between the times `ahead` of the constructor
 };
 
 struct member_census {

@@ -35,10 +35,11 @@ section { margin: 0 0 1rem; padding: 1.1rem 1.2rem; background: var(--card); bor
 .warnings li { margin-bottom: .4rem; padding: .5rem .9rem; background: var(--warm-page); color: var(--warm);
   border-radius: .5rem }
 table { width: 100%; border-collapse: collapse; font-variant-numeric: tabular-nums }
-th { padding: 0 1rem .35rem 0; color: var(--soft); font-size: .82rem; font-weight: 500; text-align: left }
+th { padding: 0 1rem .35rem 0; color: var(--soft); font-size: .82rem; font-weight: 500; text-align: left; white-space: nowrap }
 td { padding: .45rem 1rem .45rem 0; border-top: 1px solid var(--line); vertical-align: top; min-width: 3.5rem }
 td:last-child, th:last-child { padding-right: 0; min-width: 9rem }
-td[data-head=Due], td[data-head=When], td[data-head=First], td[data-head=Lease], td[data-head=Joined] {
+td[data-head=Due], td[data-head=When], td[data-head=First], td[data-head=Lease], td[data-head=Joined],
+td[data-head="Handled by"] {
   white-space: nowrap }
 td[data-head=Key] { min-width: 9rem }
 td[data-head=Why] { min-width: 18rem; color: var(--soft) }

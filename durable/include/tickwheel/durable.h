@@ -455,10 +455,19 @@ struct tw_durable_counts {
     char why[256];                   /* the last such error in words, also when it is over; "": none yet */
     int64_t lease_ns;                /* now: for how long the lease still lasts; 0: there is none */
     int64_t clock_uncertainty_ns;    /* how far off tw_durable_now may be; -1: not known yet */
+    uint64_t late_by[9];             /* of the calls of handlers, those that were late by at most 1 ms, 10 ms,
+                                        100 ms, 1 s, 10 s, 1 min, 10 min, 1 h, and by more */
 };
 
 /* Fills in *stats and returns 0. Does not ask the database. */
 int tw_durable_stats(struct tw_durable *durable, struct tw_durable_counts *stats);
+
+/* Writes these statistics in the text format of Prometheus, for the program's own endpoint, by calls of
+ * write(text, size, arg): claims, calls, retries, lost leases, the connection with its last error, and a
+ * histogram of lateness. `name`, unless null, is the value of the label "name", for programs with several
+ * connections. Does not ask the database. Returns 0.
+ *   -EINVAL  also: `write` is null */
+int tw_durable_metrics(struct tw_durable *durable, const char *name, tw_text *write, void *arg);
 
 /* Writes these statistics and each job that this process holds, as a text for people, by calls of
  * write(text, size, arg). The text contains neither addresses nor payloads. Does not ask the database.

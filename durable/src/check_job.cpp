@@ -44,15 +44,29 @@ int check_existing(const tw_durable_existing &existing) {
 int refuse_taken_name() { return refuse(-EEXIST, "there is a job of this name"); }
 
 int check_filter(const tw_durable_filter &filter) {
-    constexpr unsigned all = TW_DURABLE_PENDING | TW_DURABLE_HELD | TW_DURABLE_STARTED | TW_DURABLE_FAILED;
+    constexpr unsigned all =
+        TW_DURABLE_PENDING | TW_DURABLE_HELD | TW_DURABLE_STARTED | TW_DURABLE_FAILED | TW_DURABLE_GIVEN_UP;
     if (filter.kind != nullptr)
         if (const int error = check_name(filter.kind, "kind of the filter"); error != 0)
             return error;
-    if (filter.after != nullptr && filter.kind == nullptr)
-        return refuse(-EINVAL, "a filter with `after` needs a kind");
-    if (filter.after != nullptr)
+    if (filter.after != nullptr) {
+        if (filter.kind == nullptr && filter.after_kind == nullptr)
+            return refuse(-EINVAL, "a filter with `after` needs a kind");
+        if (filter.kind != nullptr && filter.after_kind != nullptr &&
+            std::strcmp(filter.kind, filter.after_kind) != 0)
+            return refuse(-EINVAL, "`after_kind` is not the kind of the filter");
         if (const int error = check_name(filter.after, "key of the filter"); error != 0)
             return error;
+        if (filter.after_kind != nullptr)
+            if (const int error = check_name(filter.after_kind, "kind of the filter"); error != 0)
+                return error;
+    } else if (filter.after_kind != nullptr) {
+        return refuse(-EINVAL, "a filter with `after_kind` needs `after`");
+    }
+    if (filter.ready_before_ns < 0 || filter.ready_from_ns < 0 ||
+        (filter.ready_from_ns != 0 && filter.ready_before_ns == 0))
+        return refuse(-EINVAL,
+                      "a time of the filter is negative, or `ready_from_ns` lacks `ready_before_ns`");
     return (filter.states & ~all) == 0 ? 0 : refuse(-EINVAL, "an unknown state");
 }
 

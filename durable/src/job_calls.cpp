@@ -1,5 +1,6 @@
 // Puts, removals and queries: the functions of durable.h that concern jobs. All of them ask the database
 // through the put_queue.
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <forward_list>
@@ -209,6 +210,165 @@ TW_API int64_t tw_durable_requeue(tw_durable *durable, const char *kind, const c
             durable->member->membership_loop->ring();
     }
     return count;
+}
+
+namespace tickwheel::durable {
+namespace {
+
+// The state of a job that a call could not make fire: 1 if the job is ready, 0 if it was started, -EAGAIN if
+// it waits again, or an error.
+int look_why_not(tw_durable &durable, const char *kind, const char *key) {
+    tw_durable_filter filter = {};
+    filter.kind = kind;
+    int found = -ENOENT;
+    const auto error = durable.put_queue.ask([&](const tw_store &store, void *connection) {
+        std::int64_t now = 0;
+        if (const int failed = store.now(connection, &now); failed != 0)
+            return failed;
+        struct context {
+            std::int64_t now;
+            int &found;
+        } with = {now, found};
+        return store.list(
+            connection, &filter, key,
+            [](const tw_durable_entry *entry, void *arg) {
+                const context &of = *static_cast<context *>(arg);
+                of.found = entry->state == TW_DURABLE_STARTED ? 0 : entry->ready_ns <= of.now ? 1 : -EAGAIN;
+                return 0;
+            },
+            &with);
+    });
+    return error != 0 ? static_cast<int>(error) : found;
+}
+
+std::int64_t change(tw_durable &durable, const tw_durable_filter &filter, const char *key,
+                    tw_store_change what) {
+    return durable.put_queue.ask([&](const tw_store &store, void *connection) -> std::int64_t {
+        return store.change != nullptr ? store.change(connection, &filter, key, what) : -EOPNOTSUPP;
+    });
+}
+
+void look_again(tw_durable &durable, const char *kind) {
+    if (durable.member != nullptr && durable.member->membership.note_pending(kind, 0))
+        durable.member->membership_loop->ring();
+}
+
+// Another transaction may change the job between the call and the look, so this tries again.
+int fire_now(tw_durable &durable, const char *kind, const char *key) {
+    constexpr int most_tries = 10;
+    tw_durable_filter filter = {};
+    filter.kind = kind;
+    member *const own = durable.member.get();
+    for (int tries = 0; tries < most_tries; ++tries) {
+        const std::int64_t held = own != nullptr ? own->jobs.token_of(kind, key) : 0;
+        const std::int64_t fired = change(durable, filter, key, TW_STORE_FIRE);
+        if (fired < 0)
+            return static_cast<int>(fired);
+        if (fired > 0) {
+            if (held != 0)
+                own->jobs.drop(held);
+            look_again(durable, kind);
+            return 1;
+        }
+        if (const int found = look_why_not(durable, kind, key); found != -EAGAIN)
+            return found;
+    }
+    return refuse(-EBUSY, "other connections keep changing the job");
+}
+
+// Changes all jobs of a filter, batch by batch.
+std::int64_t change_all(tw_durable *durable, const tw_durable_filter *filter, tw_store_change what,
+                        unsigned states) {
+    constexpr std::size_t batch = 1000;
+    if (const int error = check_usable(durable); error != 0)
+        return error;
+    if (filter == nullptr)
+        return refuse(-EINVAL, "the filter is null");
+    if (const int error = check_filter(*filter); error != 0)
+        return error;
+    tw_durable_filter some = *filter;
+    if (states != 0 && some.states != 0 && (some.states & states) == 0)
+        return 0;
+    some.states = states != 0 ? states : some.states;
+    return guarded([&]() -> std::int64_t {
+        std::int64_t all = 0, changed = 0;
+        do {
+            const std::size_t left =
+                filter->limit != 0 ? filter->limit - static_cast<std::size_t>(all) : batch;
+            some.limit = std::min(left, batch);
+            changed = some.limit != 0 ? change(*durable, some, nullptr, what) : 0;
+            all += std::max<std::int64_t>(changed, 0);
+        } while (changed > 0);
+        if (all > 0 && what == TW_STORE_FIRE)
+            look_again(*durable, filter->kind);
+        return changed < 0 ? changed : all;
+    });
+}
+
+// Ends a walk of the store over what is not a job, as `walk` does.
+template <class Item> struct looking {
+    int (*each)(const Item *, void *);
+    void *arg;
+    int end = 0;
+
+    static int visit(const Item *item, void *self) {
+        auto &mine = *static_cast<looking *>(self);
+        mine.end = mine.each(item, mine.arg);
+        return mine.end != 0 ? 1 : 0;
+    }
+};
+
+}  // namespace
+}  // namespace tickwheel::durable
+
+TW_API int tw_durable_fire_now(tw_durable *durable, const char *kind, const char *key) {
+    if (const int error = check_named(durable, kind, key); error != 0)
+        return error;
+    return explain_absent(guarded([&] { return fire_now(*durable, kind, key); }));
+}
+
+TW_API int64_t tw_durable_cancel_many(tw_durable *durable, const tw_durable_filter *filter) {
+    return change_all(durable, filter, TW_STORE_REMOVE, 0);
+}
+
+TW_API int64_t tw_durable_requeue_many(tw_durable *durable, const tw_durable_filter *filter) {
+    return change_all(durable, filter, TW_STORE_FIRE, TW_DURABLE_FAILED);
+}
+
+TW_API int tw_durable_members(tw_durable *durable, tw_durable_member_visitor *each, void *arg) {
+    if (const int error = check_usable(durable); error != 0)
+        return error;
+    if (each == nullptr)
+        return refuse(-EINVAL, "the visitor is null");
+    looking<tw_durable_member> visits{each, arg};
+    const auto result = guarded([&] {
+        return durable->put_queue.ask([&](const tw_store &store, void *connection) {
+            return store.members != nullptr
+                       ? store.members(connection, looking<tw_durable_member>::visit, &visits)
+                       : -EOPNOTSUPP;
+        });
+    });
+    return visits.end != 0 ? visits.end : static_cast<int>(result);
+}
+
+TW_API int tw_durable_tallies(tw_durable *durable, const int64_t *times, size_t count, uint64_t most,
+                              tw_durable_tally_visitor *each, void *arg) {
+    if (const int error = check_usable(durable); error != 0)
+        return error;
+    if (each == nullptr || (times == nullptr && count != 0))
+        return refuse(-EINVAL, "the visitor or the times are null");
+    for (size_t i = 0; i < count; ++i)
+        if (times[i] < 0 || (i > 0 && times[i] <= times[i - 1]))
+            return refuse(-EINVAL, "the times do not rise, or are negative");
+    looking<tw_durable_tally> visits{each, arg};
+    const auto result = guarded([&] {
+        return durable->put_queue.ask([&](const tw_store &store, void *connection) {
+            return store.tallies != nullptr ? store.tallies(connection, times, count, most,
+                                                            looking<tw_durable_tally>::visit, &visits)
+                                            : -EOPNOTSUPP;
+        });
+    });
+    return visits.end != 0 ? visits.end : static_cast<int>(result);
 }
 
 TW_API int tw_durable_get(tw_durable *durable, const char *kind, const char *key, tw_durable_visitor *each,

@@ -2,8 +2,10 @@
 // different moments.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <iterator>
 
 namespace tickwheel::durable {
 
@@ -18,8 +20,16 @@ struct job_counters {
     counter late_count{0};
     std::atomic<std::int64_t> late_sum_ns{0}, late_max_ns{0};
 
+    // late_by[i] counts calls that were late by at most late_limits[i], and the last those that were later.
+    static constexpr std::int64_t late_limits[] = {1'000'000,       10'000'000,       100'000'000,
+                                                   1'000'000'000,   10'000'000'000,   60'000'000'000,
+                                                   600'000'000'000, 3'600'000'000'000};
+    counter late_by[std::size(late_limits) + 1] = {};
+
     void add_late(std::int64_t late_ns) {
         ++late_count;
+        const auto *const limit = std::lower_bound(std::begin(late_limits), std::end(late_limits), late_ns);
+        ++late_by[limit - std::begin(late_limits)];
         late_sum_ns += late_ns;
         for (std::int64_t most = late_max_ns;
              late_ns > most && !late_max_ns.compare_exchange_weak(most, late_ns);) {

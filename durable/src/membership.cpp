@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <unordered_set>
 #include <utility>
 
@@ -58,6 +59,11 @@ const handling *membership::handling_of(const char *kind) const {
 }
 
 bool membership::handles(const char *kind) const { return handling_of(kind) != nullptr; }
+
+std::uint32_t membership::most_tries(const char *kind) const {
+    const handling *const known = handling_of(kind);
+    return known != nullptr ? known->retries.attempts : 0;
+}
 
 int membership::handle(handling &&what) {
     const std::lock_guard hold(mutex_);
@@ -191,8 +197,9 @@ int membership::work() {
         return error;
     // Reads the notifications again at the end: those that arrived during a call are already in the
     // connection, and do not make its descriptor readable.
-    for (const auto part : {&membership::begin_to_listen, &membership::resume, &membership::listen_to_others,
-                            &membership::look, &membership::bury, &membership::listen_to_others}) {
+    for (const auto part :
+         {&membership::begin_to_listen, &membership::resume, &membership::listen_to_others, &membership::look,
+          &membership::bury, &membership::announce, &membership::listen_to_others}) {
         if (const int error = renew_if_due(); error != 0)
             return error;
         if (const int error = (this->*part)(); error != 0)
@@ -258,6 +265,34 @@ int membership::connect() {
         return error;
     is_away_ = false;
     return lease_.member().id == 0 ? join() : 0;
+}
+
+// Tells people which kinds this member handles and what its machine's clock shows. The kinds only grow.
+int membership::announce() {
+    const tw_store_member member = lease_.member();
+    const std::vector<const char *> kinds = handled_kinds();
+    const std::int64_t offset =
+        settings_.single_thread ? 0
+                                : time_of_day() - database_.at(clock_.now()) - database_.uncertainty() / 2;
+    const bool is_told = announced_.id == member.id && announced_kinds_ == kinds.size() &&
+                         std::abs(offset - announced_offset_ns_) <= TW_SECOND;
+    if (is_told || !database_.is_known())
+        return 0;
+    const auto error = connection_.ask([&](const tw_store &store, void *connection) {
+        return store.announce != nullptr
+                   ? store.announce(connection, &member, kinds.data(), kinds.size(), offset)
+                   : 0;
+    });
+    if (error == -ESTALE) {
+        renew_at_ = 0;  // the renewal finds out whether the member is dead
+        return 0;
+    }
+    if (error != 0)
+        return static_cast<int>(error);
+    announced_ = member;
+    announced_kinds_ = kinds.size();
+    announced_offset_ns_ = offset;
+    return 0;
 }
 
 int membership::begin_to_listen() {

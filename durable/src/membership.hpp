@@ -48,6 +48,7 @@ class membership final : public agent {
     // Adds a handler. -EEXIST: its kind has one already.
     int handle(handling &&what);
     bool handles(const char *kind) const;
+    std::uint32_t most_tries(const char *kind) const;  // 0: this process does not handle the kind
 
     // Sets `hold` in the puts whose jobs this process would soon claim anyway, as far as it has room: each of
     // these puts then claims its job in its own transaction. The room stays reserved until the result goes
@@ -116,6 +117,7 @@ class membership final : public agent {
                                   std::vector<finding> &found);
     int settle(std::vector<tw_store_outcome> &outcomes, const tw_store_member &whom, std::size_t &locked);
     int rejoin();
+    int announce();
     int begin_to_listen();
     int listen_to_others();
     int look();
@@ -178,6 +180,12 @@ class membership final : public agent {
     std::int64_t renew_at_ = 0, try_at_ = 0;
     std::int64_t resume_at_ = never;  // when to resume again because a job was locked
     growing_pause pause_;
+
+    // What the member has announced: itself, how many kinds it handles, and how far the machine's time of day
+    // is ahead of the database's clock.
+    tw_store_member announced_ = {};
+    std::size_t announced_kinds_ = 0;
+    std::int64_t announced_offset_ns_ = 0;
 };
 
 }  // namespace tickwheel::durable

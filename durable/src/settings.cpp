@@ -26,6 +26,12 @@ std::string name_of_process() {
 
 }  // namespace
 
+std::int64_t time_of_day() {
+    timespec read{};
+    clock_gettime(CLOCK_REALTIME, &read);
+    return read.tv_sec * TW_SECOND + read.tv_nsec;
+}
+
 std::int64_t local_clock::now() const {
     if (virtual_time != nullptr)
         return tw_runtime_now(virtual_time);

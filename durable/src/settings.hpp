@@ -26,6 +26,9 @@ struct local_clock {
     std::int64_t now() const;
 };
 
+// The machine's time of day, which only people compare with the database's clock.
+std::int64_t time_of_day();
+
 // Copies the options that `settings` has, with defaults filled in. Returns 0 or -EINVAL, and notes why.
 int complete(const tw_durable_options &options, settings &all);
 

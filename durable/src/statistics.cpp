@@ -5,6 +5,7 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 #include <string>
 
 #include "connection.hpp"
@@ -36,6 +37,8 @@ tw_durable_counts look_at(const tw_durable &durable) {
     now.late_count = counts.late_count;
     now.late_sum_ns = counts.late_sum_ns;
     now.late_max_ns = counts.late_max_ns;
+    static_assert(std::size(decltype(now.late_by){}) == std::size(decltype(counts.late_by){}));
+    std::copy(std::begin(counts.late_by), std::end(counts.late_by), now.late_by);
     now.clock_uncertainty_ns = durable.its_clock.is_known() ? durable.its_clock.uncertainty() : -1;
     if (durable.member == nullptr)
         return now;

@@ -5,14 +5,16 @@
 #include <mutex>
 
 #include "explain.hpp"
+#include "settings.hpp"
 
 namespace tickwheel::durable {
 
 enum class agent_name { membership, dispatcher };
 
 struct trouble {
-    int error = 0;       // 0: the agent's last step succeeded
-    char why[256] = "";  // the agent's last error in words, also when it is over
+    int error = 0;              // 0: the agent's last step succeeded
+    char why[256] = "";         // the agent's last error in words, also when it is over
+    std::int64_t since_ns = 0;  // when the agent's requests began to fail, by the machine's time of day
 };
 
 class troubles {
@@ -23,6 +25,8 @@ class troubles {
         const std::lock_guard hold(mutex_);
         trouble &its = by == agent_name::membership ? of_membership_ : of_dispatcher_;
         const bool is_other = its.error != error;
+        if (its.error == 0 && error != 0)
+            its.since_ns = time_of_day();
         its.error = error;
         if (error == 0)
             return is_other;

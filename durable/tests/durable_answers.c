@@ -325,7 +325,7 @@ TEST(all_failed_jobs_are_requeued_at_once) {
 }
 
 static int has_error(const struct tw_durable_entry *entry, void *arg) {
-    assert_int_equal(entry->state, TW_DURABLE_PENDING);
+    assert_int_equal(entry->state, TW_DURABLE_GIVEN_UP);
     assert_int_equal(entry->attempts, 0);
     return strcmp(entry->error, arg) == 0;
 }

@@ -140,7 +140,18 @@ TEST(malformed_names_are_refused_everywhere) {
     }
     assert_refused(tw_durable_requeue(self->jobs, NULL, "17"), -EINVAL);
     assert_refused(tw_durable_count(self->jobs, &(struct tw_durable_filter){.after = "17"}), -EINVAL);
-    assert_refused(tw_durable_count(self->jobs, &(struct tw_durable_filter){.states = 16}), -EINVAL);
+    assert_refused(tw_durable_count(self->jobs, &(struct tw_durable_filter){.states = 32}), -EINVAL);
+    const struct tw_durable_filter malformed[] = {{.after_kind = "mail"},
+                                                  {.kind = "mail", .after_kind = "post", .after = "17"},
+                                                  {.after_kind = "\xff", .after = "17"},
+                                                  {.ready_from_ns = 1},
+                                                  {.ready_before_ns = -1}};
+    for (size_t i = 0; i < COUNT_OF(malformed); ++i) {
+        assert_refused(tw_durable_count(self->jobs, &malformed[i]), -EINVAL);
+        assert_refused(tw_durable_cancel_many(self->jobs, &malformed[i]), -EINVAL);
+        assert_refused(tw_durable_requeue_many(self->jobs, &malformed[i]), -EINVAL);
+    }
+    assert_refused(tw_durable_cancel_many(self->jobs, NULL), -EINVAL);
     assert_refused(tw_durable_list(self->jobs, NULL, NULL, NULL), -EINVAL);
 }
 

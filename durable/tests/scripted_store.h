@@ -21,7 +21,7 @@ struct plan {
 static UNUSED const unsigned each_time = UINT32_MAX;
 
 static struct script {
-    struct plan open, put, remove, join, renew, resume, bury, claim, start, settle, listen;
+    struct plan open, put, remove, join, renew, resume, bury, claim, start, settle, listen, announce, now;
     const char *locked;     /* the key of a job that another transaction has locked; NULL: none */
     int outage;             /* every call returns this without being carried out; 0: there is no outage */
     int64_t clock_ahead_ns; /* how far the database's clock is ahead of the runtime's */
@@ -81,6 +81,11 @@ PASSES_ON(claim,
           (void *of, const struct tw_store_claim *claim, tw_store_taker *each, void *arg,
            struct tw_store_look *look),
           of, claim, each, arg, look)
+PASSES_ON(announce,
+          (void *of, const struct tw_store_member *member, const char *const *kinds, size_t count,
+           int64_t clock_offset_ns),
+          of, member, kinds, count, clock_offset_ns)
+PASSES_ON(now, (void *of, int64_t *now_ns), of, now_ns)
 PASSES_ON(listen, (void *of), of)
 
 static bool is_locked(const char *key) { return script.locked != NULL && strcmp(script.locked, key) == 0; }
@@ -158,6 +163,8 @@ static const struct tw_store *scripted_store(void) {
     table.start = scripted_start;
     table.settle = scripted_settle;
     table.listen = scripted_listen;
+    table.announce = scripted_announce;
+    table.now = scripted_now;
     return &table;
 }
 

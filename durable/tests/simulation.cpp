@@ -258,6 +258,10 @@ constexpr tw_store store = {
     .settle = faulty<&tw_store::settle>::call,
     .listen = nullptr,
     .read_notifications = nullptr,
+    .announce = faulty<&tw_store::announce>::call,
+    .members = nullptr,
+    .tallies = nullptr,
+    .change = nullptr,
 };
 
 // --- the oracle ----------------------------------------------------------------------------------

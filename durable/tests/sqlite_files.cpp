@@ -416,8 +416,27 @@ TEST(tables_of_a_former_release_are_brought_up_to_date) {
     other_program by(path);
     assert_int_equal(migrate(by, "alter table @job add column colour text default 'red'"), 0);
     assert_string_equal(by.ask("select key || colour from tickwheel_job").c_str(), "17red");
-    assert_string_equal(by.ask("select value from tickwheel_meta where name = 'version'").c_str(), "2");
+    assert_string_equal(by.ask("select value from tickwheel_meta where name = 'version'").c_str(), "3");
     assert_int_equal(migrate(by, "this would be an error"), 0);  // the tables are of this version already
+}
+
+TEST(members_of_the_first_release_tell_no_kinds) {
+    const folder in;
+    const std::string path = in.in("jobs.db");
+    {
+        other_program by(path);
+        sqlite::session first(by.db, "tickwheel");
+        assert_int_equal(sqlite::bring_up_to_date(first, sqlite::all_steps().first(1)), 0);
+        by.run(
+            "insert into tickwheel_member (name, epoch, lease, dead) values ('old', 1, 9000000000000000, 0)");
+    }
+    connection to(path);
+    assert_int_equal(to.put("18"), 0);
+    assert_string_equal(
+        other_program(path)
+            .ask("select joined || ifnull(kinds, 'none') || clock_offset from tickwheel_member")
+            .c_str(),
+        "0none0");
 }
 
 TEST(a_step_that_fails_changes_nothing) {
@@ -427,7 +446,7 @@ TEST(a_step_that_fails_changes_nothing) {
         other_program by(path);
         assert_int_equal(
             migrate(by, "alter table @job add column colour text; insert into nothing values (1)"), -EPROTO);
-        assert_string_equal(by.ask("select value from tickwheel_meta where name = 'version'").c_str(), "1");
+        assert_string_equal(by.ask("select value from tickwheel_meta where name = 'version'").c_str(), "2");
         assert_string_equal(by.ask("select colour from tickwheel_job").c_str(), "");
     }
     connection to(path);
@@ -438,7 +457,7 @@ TEST(an_empty_database_takes_all_steps) {
     const folder in;
     other_program by(in.in("jobs.db"));
     assert_int_equal(migrate(by, "create table @more (value integer)"), 0);
-    assert_string_equal(by.ask("select value from tickwheel_meta where name = 'version'").c_str(), "2");
+    assert_string_equal(by.ask("select value from tickwheel_meta where name = 'version'").c_str(), "3");
     assert_string_equal(by.ask("select count(*) from tickwheel_more").c_str(), "0");
 }
 

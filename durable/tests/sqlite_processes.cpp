@@ -171,7 +171,7 @@ TEST(a_dead_writer_leaves_no_lock) {
     assert_string_equal(other_program(in.in("jobs.db"))
                             .ask("select value from tickwheel_meta where name = 'version'")
                             .c_str(),
-                        "1");
+                        "2");
 }
 
 // --- creation --------------------------------------------------------------------------------

@@ -19,11 +19,21 @@ const char help[] =
     "\n"
     "  list [KIND]         lists jobs: their names, due times and states\n"
     "  count [KIND]        prints how many there are\n"
-    "      --state STATE   only those that are pending, held, started or failed; may be given several times\n"
-    "      --after KEY     list: only keys that sort after this one; with a KIND\n"
-    "      --limit N       list: at most this many (1000; no limit with --json)\n"
+    "      --state STATE   only those that are pending, held, started, failed or given_up (periodic jobs "
+    "whose\n"
+    "                      last due time used up its tries); may be given several times\n"
+    "      --late          only those that are due and not started; the one that is late most comes first\n"
+    "      --older-than DURATION   only those that have been due for longer; without --state as --late\n"
+    "      --sort ORDER    list: by name or by due, the time at which jobs are due or tried again (name)\n"
+    "      --after KEY     list: only keys that sort after this one; with a KIND, in the order of names\n"
+    "      --limit N       list: at most this many (all; at a terminal 1000)\n"
     "      --json          list, get: as JSON\n"
+    "  counts              of each kind: how many are late and for how long, held, started, failed, and how "
+    "many\n"
+    "                      processes handle it\n"
+    "  members             the processes that handle jobs: their leases, jobs, kinds and clocks\n"
     "  get KIND KEY        shows everything about one job\n"
+    "  why KIND KEY        says in a sentence why a job has not run\n"
     "  put KIND KEY        puts a job in the place of one of the same name; without a time it fires at once\n"
     "      --in DURATION   due after this time: 250ms, 3min, 1h30min\n"
     "      --at TIME       due at this time: 2026-12-24T18:00:00Z, 2026-12-24T19:00:00+01:00\n"
@@ -35,11 +45,16 @@ const char help[] =
     "      --grace DURATION   due times that are late by less than this fire all the same (1s)\n"
     "      --payload TEXT, --payload-file FILE   what its handler receives; - is the standard input\n"
     "      --keep          changes nothing if there is a job of this name\n"
+    "  fire KIND KEY       makes a job fire now; a periodic job keeps its schedule\n"
     "  remove KIND KEY     removes a job\n"
-    "  requeue [KIND [KEY]]   makes failed jobs fire again, at once\n"
-    "  watch [KIND]        shows, every second, which jobs are held, started and failed; q quits\n"
+    "  remove [KIND]       removes all jobs that --state, --late, --older-than select; asks, or takes --yes\n"
+    "  requeue [KIND [KEY]]   makes failed jobs fire again, at once; takes --older-than\n"
+    "      --dry-run       remove, requeue: lists the jobs and changes nothing\n"
+    "  watch [KIND]        shows, every second, which jobs are late, started and failed; q quits\n"
     "      --seconds S     time between two updates (1)\n"
     "      --once          prints once and exits\n"
+    "  report FILE.html    writes a page for a browser: what runs, is late and has failed, and the next day\n"
+    "  metrics             prints the counts in the text format of Prometheus\n"
     "  setup               creates the tables, or brings those of a former release up to date\n"
     "      --role ROLE     PostgreSQL: also grants this role the rights that a process needs, and no others\n"
     "\n"
@@ -57,23 +72,25 @@ struct verb_rule {
     std::string_view name;
     std::size_t least, most;  // number of names after the verb
 };
-constexpr verb_rule verbs[] = {{"list", 0, 1},   {"count", 0, 1},   {"get", 2, 2},   {"put", 2, 2},
-                               {"remove", 2, 2}, {"requeue", 0, 2}, {"watch", 0, 1}, {"setup", 0, 0}};
+constexpr verb_rule verbs[] = {{"list", 0, 1},   {"count", 0, 1},   {"counts", 0, 0}, {"get", 2, 2},
+                               {"why", 2, 2},    {"members", 0, 0}, {"put", 2, 2},    {"fire", 2, 2},
+                               {"remove", 0, 2}, {"requeue", 0, 2}, {"watch", 0, 1},  {"report", 1, 1},
+                               {"metrics", 0, 0}, {"setup", 0, 0}};
 
 constexpr unsigned of(verb one) { return 1u << static_cast<unsigned>(one); }
-constexpr unsigned any = ~0u;
+constexpr unsigned any = ~0u, filtered = of(verb::list) | of(verb::count) | of(verb::remove);
 
 using text = const std::string &;
 
 unsigned state_named(text name) {
-    constexpr std::string_view names[] = {"pending", "held", "started", "failed"};
-    for (unsigned i = 0; i < 4; ++i)
+    constexpr std::string_view names[] = {"pending", "held", "started", "failed", "given_up"};
+    for (unsigned i = 0; i < std::size(names); ++i)
         if (name == names[i])
             return 1u << i;
-    throw bad_usage("--state " + plain(name) + ": it is pending, held, started or failed");
+    throw bad_usage("--state " + plain(name) + ": it is pending, held, started, failed or given_up");
 }
 static_assert(TW_DURABLE_PENDING == 1 && TW_DURABLE_HELD == 2 && TW_DURABLE_STARTED == 4 &&
-              TW_DURABLE_FAILED == 8);
+              TW_DURABLE_FAILED == 8 && TW_DURABLE_GIVEN_UP == 16);
 
 tw_durable_missed missed_named(text name) {
     constexpr std::string_view names[] = {"coalesce", "burst", "skip"};
@@ -107,6 +124,12 @@ std::int64_t read_seconds(text word) {
     return static_cast<std::int64_t>(*seconds * static_cast<double>(TW_SECOND));
 }
 
+bool read_order(text word) {
+    if (word != "name" && word != "due")
+        throw bad_usage("--sort " + plain(word) + ": it is name or due");
+    return word == "due";
+}
+
 struct option_rule {
     std::string_view name;
     unsigned verbs;  // that take this option
@@ -116,8 +139,15 @@ struct option_rule {
 constexpr option_rule rules[] = {
     {"--database", any, true, [](options &o, text value) { o.database = value; }},
     {"--schema", any, true, [](options &o, text value) { o.schema = value; }},
-    {"--state", of(verb::list) | of(verb::count), true,
-     [](options &o, text value) { o.states |= state_named(value); }},
+    {"--late", filtered, false, [](options &o, text) { o.late = true; }},
+    {"--older-than", filtered | of(verb::requeue), true,
+     [](options &o, text value) { o.older_than_ns = read_duration("--older-than", value); }},
+    {"--sort", of(verb::list), true, [](options &o, text value) { o.by_due = read_order(value); }},
+    {"--kind", filtered | of(verb::requeue) | of(verb::watch), true,
+     [](options &o, text value) { o.kind = value; }},
+    {"--dry-run", of(verb::remove) | of(verb::requeue), false, [](options &o, text) { o.dry_run = true; }},
+    {"--yes", of(verb::remove), false, [](options &o, text) { o.yes = true; }},
+    {"--state", filtered, true, [](options &o, text value) { o.states |= state_named(value); }},
     {"--after", of(verb::list), true, [](options &o, text value) { o.after = value; }},
     {"--limit", of(verb::list), true, [](options &o, text value) { o.limit = read_limit(value); }},
     {"--json", of(verb::list) | of(verb::get), false, [](options &o, text) { o.json = true; }},
@@ -193,10 +223,12 @@ void set_names(options &o, const std::vector<std::string> &words) {
     const std::size_t names = words.size() - 1;
     const std::string verb(rule.name);
     if (names < rule.least)
-        throw bad_usage(verb + " takes a kind and a key");
+        throw bad_usage(verb + (o.what == verb::report ? " takes a file" : " takes a kind and a key"));
     if (names > rule.most)
         throw bad_usage(verb + ": unexpected argument: " + plain(words[rule.most + 1]));
-    if (names > 0)
+    if (o.what == verb::report)
+        o.file = words[1];
+    else if (names > 0)
         o.kind = words[1];
     if (names > 1)
         o.key = words[2];
@@ -211,6 +243,8 @@ void set_options(options &o, const std::vector<sorted_words::given> &given) {
                             std::string(verbs[static_cast<unsigned>(o.what)].name));
         if (!seen.insert(each.rule->name).second && name != "--state")
             throw bad_usage(name + " is given twice");
+        if (name == "--kind" && o.kind)
+            throw bad_usage("a kind is given twice");
         each.rule->set(o, each.value);
     }
 }
@@ -219,6 +253,12 @@ void check(const options &o) {
     const bool is_periodic = o.every_ns || o.cron;
     if (o.after && !o.kind)
         throw bad_usage("--after goes with a kind");
+    if (o.after && (o.late || o.older_than_ns || o.by_due))
+        throw bad_usage("--after goes with the order of names");
+    if (o.key && (o.has_filter() || o.dry_run || o.yes))
+        throw bad_usage("--state, --late, --older-than, --dry-run and --yes go without a key");
+    if (o.what == verb::remove && !o.key && !o.kind && !o.has_filter())
+        throw bad_usage("remove takes a kind and a key, or says which jobs");
     if (o.in_ns && o.at_ns)
         throw bad_usage("--in or --at, not both");
     if (o.cron && (o.in_ns || o.at_ns || o.every_ns))
@@ -242,7 +282,8 @@ void check(const options &o) {
 options read_options(const std::vector<std::string> &words) {
     const sorted_words sorted = sort(words);
     if (sorted.others.empty())
-        throw bad_usage("no verb: list, count, get, put, remove, requeue, watch or setup");
+        throw bad_usage("no verb: list, count, counts, members, get, why, put, fire, remove, requeue, watch, "
+                        "report, metrics or setup");
     options o;
     o.what = verb_named(sorted.others[0]);
     set_names(o, sorted.others);

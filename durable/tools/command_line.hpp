@@ -11,7 +11,22 @@
 namespace tickwheel::jobs {
 
 // In the order of `verbs` in command_line.cpp.
-enum class verb { list, count, get, put, remove, requeue, watch, setup };
+enum class verb {
+    list,
+    count,
+    counts,
+    get,
+    why,
+    members,
+    put,
+    fire,
+    remove,
+    requeue,
+    watch,
+    report,
+    metrics,
+    setup
+};
 
 struct options {
     verb what = verb::list;
@@ -20,10 +35,20 @@ struct options {
 
     std::optional<std::string> kind, key;
 
+    // True if the options select jobs other than by their kind.
+    bool has_filter() const { return states != 0 || late || older_than_ns; }
+
     unsigned states = 0;  // of tw_durable_filter
     std::optional<std::string> after;
     std::optional<std::size_t> limit;
     bool json = false;
+    bool late = false, by_due = false;
+    std::optional<std::int64_t> older_than_ns;
+
+    // For changes of many jobs.
+    bool dry_run = false, yes = false;
+
+    std::optional<std::string> file;  // for report
 
     // For put.
     std::optional<std::int64_t> in_ns, at_ns, every_ns, grace_ns;

@@ -94,6 +94,8 @@ const char *name_of(tw_durable_state state) {
         return "started";
     case TW_DURABLE_FAILED:
         return "failed";
+    case TW_DURABLE_GIVEN_UP:
+        return "given up";
     }
     return "unknown";
 }
@@ -114,6 +116,12 @@ std::vector<std::string> row(const tw_durable_entry &entry, std::int64_t now_ns,
             cut(plain_or_nothing(entry.holder), most),
             job.size != 0 ? short_payload(payload_of(job), std::min(most, widest_payload)) : "",
             cut(plain_or_nothing(entry.error), most)};
+}
+
+std::vector<std::string> narrow_row(const tw_durable_entry &entry, std::int64_t now_ns) {
+    const char *const last = entry.holder != nullptr ? entry.holder : entry.error;
+    return {cut(plain(entry.job.kind), 14), cut(plain(entry.job.key), 20), name_of(entry.state),
+            when(entry, now_ns), cut(plain_or_nothing(last), 15)};
 }
 
 std::string described(const tw_durable_entry &entry, std::int64_t now_ns) {

@@ -15,6 +15,9 @@ const char *name_of(tw_durable_state state);
 std::vector<std::string> heads();
 std::vector<std::string> row(const tw_durable_entry &entry, std::int64_t now_ns, std::size_t most);
 
+// A row of 80 columns at most: kind, key, state, when, and the holder or the error.
+std::vector<std::string> narrow_row(const tw_durable_entry &entry, std::int64_t now_ns);
+
 // All fields of a job, one on each line.
 std::string described(const tw_durable_entry &entry, std::int64_t now_ns);
 

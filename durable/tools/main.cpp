@@ -24,6 +24,18 @@ int run(const options &o) {
         return list(o);
     case verb::count:
         return count(o);
+    case verb::counts:
+        return counts(o);
+    case verb::members:
+        return members(o);
+    case verb::why:
+        return why(o);
+    case verb::fire:
+        return fire(o);
+    case verb::report:
+        return report(o);
+    case verb::metrics:
+        return metrics(o);
     case verb::get:
         return get(o);
     case verb::put:

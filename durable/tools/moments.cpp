@@ -8,6 +8,7 @@
 
 #include "bad_usage.hpp"
 #include "plain.hpp"
+#include "src/duration_text.hpp"
 
 namespace tickwheel::jobs {
 
@@ -169,28 +170,7 @@ std::string utc_time(std::int64_t ns) {
     return print_time(ns, "%Y-%m-%dT%H:%M:%S", gmtime_r) + fraction;
 }
 
-std::string duration(std::int64_t ns) {
-    const auto two = [ns](std::int64_t longer, const char *name, std::int64_t shorter, const char *of_rest) {
-        const std::int64_t rest = ns % longer / shorter;
-        std::string text = std::to_string(ns / longer) + " " + name;
-        return rest == 0 ? text : text + " " + std::to_string(rest) + " " + of_rest;
-    };
-    if (ns >= d)
-        return two(d, "d", h, "h");
-    if (ns >= h)
-        return two(h, "h", min, "min");
-    if (ns >= min)
-        return two(min, "min", s, "s");
-    char text[32];
-    if (ns >= 10 * s)
-        std::snprintf(text, sizeof text, "%d s", static_cast<int>(ns / s));
-    else if (ns >= s)
-        std::snprintf(text, sizeof text, "%d.%d s", static_cast<int>(ns / s),
-                      static_cast<int>(ns % s / (100 * ms)));
-    else
-        std::snprintf(text, sizeof text, "%d ms", static_cast<int>(ns / ms));
-    return text;
-}
+std::string duration(std::int64_t ns) { return durable::duration_text(ns); }
 
 std::string relative(std::int64_t ns, std::int64_t now_ns, const char *past) {
     if (ns / ms == now_ns / ms)

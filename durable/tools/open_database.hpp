@@ -2,10 +2,12 @@
 // if the database has failed.
 #pragma once
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include <tickwheel/durable.h>
 
@@ -52,6 +54,49 @@ class connection {
     template <class Each> void list(const tw_durable_filter &filter, Each each) const {
         check(tw_durable_list(durable_, &filter, visit<Each>, &each));
     }
+    // The same in pages, each a query of its own: a reader of the output who waits keeps nothing locked.
+    // Calls end_page() after each. `most` bounds the number of all jobs.
+    template <class Each, class EndPage>
+    void list_in_pages(tw_durable_filter filter, std::size_t most, Each each, EndPage end_page) const {
+        constexpr std::size_t page = 1000;
+        std::string kind, key;
+        std::int64_t ready = 0;
+        std::size_t seen = page;
+        for (std::size_t left = most; left > 0 && seen == page; left -= seen) {
+            filter.limit = std::min(left, page);
+            seen = 0;
+            list(filter, [&](const tw_durable_entry &entry) {
+                each(entry);
+                if (++seen < page)
+                    return;
+                kind = entry.job.kind;
+                key = entry.job.key;
+                ready = entry.ready_ns;
+            });
+            end_page();
+            filter.after_kind = filter.kind == nullptr ? kind.c_str() : nullptr;
+            filter.after = key.c_str();
+            filter.ready_from_ns = filter.ready_before_ns != 0 ? ready : 0;
+        }
+    }
+
+    // The tallies of all kinds, and the members.
+    template <class Each>
+    void tallies(const std::vector<std::int64_t> &times, std::uint64_t most, Each each) const {
+        const auto visitor = [](const tw_durable_tally *tally, void *arg) {
+            (*static_cast<Each *>(arg))(*tally);
+            return 0;
+        };
+        check(tw_durable_tallies(durable_, times.data(), times.size(), most, visitor, &each));
+    }
+    template <class Each> void members(Each each) const {
+        const auto visitor = [](const tw_durable_member *member, void *arg) {
+            (*static_cast<Each *>(arg))(*member);
+            return 0;
+        };
+        check(tw_durable_members(durable_, visitor, &each));
+    }
+
     // Returns false if there is no such job.
     template <class Each> bool find(const std::string &kind, const std::string &key, Each each) const {
         const int result = tw_durable_get(durable_, kind.c_str(), key.c_str(), visit<Each>, &each);

@@ -45,4 +45,21 @@ std::vector<std::string> table::lines() const {
     return all;
 }
 
+std::vector<std::string> table::next_lines() {
+    std::vector<std::string> all;
+    bool has_new_column = false;
+    former_.resize(heads_.size());
+    for (std::size_t i = 0; i < heads_.size(); ++i) {
+        const std::size_t now = width(i);
+        has_new_column = has_new_column || (former_[i] == 0 && now != 0);
+        former_[i] = std::max(former_[i], now);
+    }
+    if (has_new_column)
+        all.push_back(line_of(heads_, former_));
+    for (const std::vector<std::string> &row : rows_)
+        all.push_back(line_of(row, former_));
+    rows_.clear();
+    return all;
+}
+
 }  // namespace tickwheel::jobs

@@ -3,11 +3,13 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <stdexcept>
 
 #include <tickwheel/durable_store.h>
 
@@ -21,17 +23,10 @@ namespace tickwheel::jobs {
 
 namespace {
 
-constexpr std::size_t most_rows = 1000;         // of a table, unless --limit says otherwise
+constexpr std::size_t most_rows = 1000;         // at a terminal, unless --limit says otherwise
 constexpr std::size_t widest_at_terminal = 40;  // of a cell
 
-tw_durable_filter filter_of(const options &o) {
-    tw_durable_filter filter = {};
-    filter.kind = o.kind ? o.kind->c_str() : nullptr;
-    filter.states = o.states;
-    filter.after = o.after ? o.after->c_str() : nullptr;
-    filter.limit = o.limit.value_or(0);
-    return filter;
-}
+const char *text_of(const std::optional<std::string> &text) { return text ? text->c_str() : nullptr; }
 
 int no_job(const options &o) {
     std::fprintf(stderr, "tickwheel-jobs: there is no %sjob %s of kind %s\n",
@@ -39,32 +34,53 @@ int no_job(const options &o) {
     return no_such_job;
 }
 
+// A reader that has gone, as `head` does, ends a long list.
+void check_output() {
+    if (std::ferror(stdout) != 0)
+        throw std::runtime_error(std::strerror(errno));
+}
+
 int list_as_json(const connection &to, const options &o) {
     const char *before = "[\n";
-    to.list(filter_of(o), [&](const tw_durable_entry &entry) {
-        std::printf("%s%s", before, json_of(entry).c_str());
-        before = ",\n";
-    });
+    to.list_in_pages(
+        filter_of(o, to.now()), o.limit.value_or(SIZE_MAX),
+        [&](const tw_durable_entry &entry) {
+            std::printf("%s%s", before, json_of(entry).c_str());
+            before = ",\n";
+        },
+        check_output);
     std::puts(*before == '[' ? "[]" : "\n]");
     return all_is_well;
 }
 
-int list_as_table(const connection &to, const options &o) {
-    const std::size_t most = o.limit.value_or(most_rows);
+void print(const std::vector<std::string> &lines) {
+    for (const std::string &line : lines)
+        std::puts(line.c_str());
+    check_output();
+}
+
+// Lists at most `most` jobs, and returns true if there are more.
+bool print_jobs(const connection &to, const options &o, std::size_t most) {
     const std::size_t widest = ::isatty(STDOUT_FILENO) != 0 ? widest_at_terminal : SIZE_MAX;
     const std::int64_t now = to.now();
-    tw_durable_filter filter = filter_of(o);
-    filter.limit = o.limit ? most : most + 1;  // to see whether there are more
     table shown(heads());
     std::size_t rows = 0;
-    to.list(filter, [&](const tw_durable_entry &entry) {
-        if (++rows <= most)
-            shown.add(row(entry, now, widest));
-    });
-    for (const std::string &line : shown.lines())
-        std::puts(line.c_str());
-    if (rows > most)
-        std::fprintf(stderr, "tickwheel-jobs: there are more than %zu; see --limit and --after\n", most);
+    to.list_in_pages(
+        filter_of(o, now), most != SIZE_MAX ? most + 1 : most,
+        [&](const tw_durable_entry &entry) {
+            if (++rows <= most)
+                shown.add(row(entry, now, widest));
+        },
+        [&] { print(shown.next_lines()); });
+    return rows > most;
+}
+
+int list_as_table(const connection &to, const options &o) {
+    const std::size_t most = o.limit.value_or(::isatty(STDOUT_FILENO) != 0 ? most_rows : SIZE_MAX);
+    if (print_jobs(to, o, most) && !o.limit)
+        std::fprintf(stderr,
+                     "tickwheel-jobs: there are more than %zu; pipe the list to see all, or give --limit\n",
+                     most);
     return all_is_well;
 }
 
@@ -79,8 +95,6 @@ std::string read_payload(const std::string &path) {
         throw bad_usage("--payload-file " + plain(path) + ": " + std::strerror(errno));
     return bytes;
 }
-
-const char *text_of(const std::optional<std::string> &text) { return text ? text->c_str() : nullptr; }
 
 // The result points into `o` and `payload`.
 tw_durable_job job_of(const options &o, const std::string &payload) {
@@ -116,6 +130,25 @@ tw_store nothing() {
 
 }  // namespace
 
+// --late and --older-than select by the time at which jobs are ready.
+tw_durable_filter filter_of(const options &o, std::int64_t now_ns) {
+    tw_durable_filter filter = {};
+    const bool is_late = o.late || o.older_than_ns;
+    filter.kind = text_of(o.kind);
+    filter.states = o.states != 0 || !is_late
+                        ? o.states
+                        : unsigned{TW_DURABLE_PENDING | TW_DURABLE_GIVEN_UP | TW_DURABLE_HELD};
+    filter.after = text_of(o.after);
+    filter.limit = o.limit.value_or(0);
+    if (is_late)
+        filter.ready_before_ns = std::max<std::int64_t>(now_ns - o.older_than_ns.value_or(0), 1);
+    else if (o.by_due)
+        filter.ready_before_ns = TW_NO_DEADLINE;
+    if (o.what == verb::requeue)
+        filter.states = TW_DURABLE_FAILED;
+    return filter;
+}
+
 // The library rejects malformed names, times and schedules before it asks a database. So a database that
 // accepts everything shows whether the words are right. If the user's database then rejects them, that is a
 // database error.
@@ -131,7 +164,7 @@ void check_words(const options &o, const tw_durable_job *job) {
     } else if (result == 0 && o.key) {
         result = tw_durable_cancel(empty, o.kind->c_str(), o.key->c_str());
     } else if (result == 0) {
-        const tw_durable_filter filter = filter_of(o);
+        const tw_durable_filter filter = filter_of(o, 0);
         result = tw_durable_count(empty, &filter);
     }
     const std::string why = tw_durable_explain(static_cast<int>(result));
@@ -149,7 +182,7 @@ int list(const options &o) {
 int count(const options &o) {
     check_words(o, nullptr);
     const connection to(o);
-    const tw_durable_filter filter = filter_of(o);
+    const tw_durable_filter filter = filter_of(o, to.now());
     std::printf("%" PRId64 "\n", check(tw_durable_count(to.get(), &filter)));
     return all_is_well;
 }
@@ -179,9 +212,71 @@ int put(const options &o) {
     return all_is_well;
 }
 
+int fire(const options &o) {
+    check_words(o, nullptr);
+    const connection to(o);
+    const int result = tw_durable_fire_now(to.get(), o.kind->c_str(), o.key->c_str());
+    if (result == -ENOENT)
+        return no_job(o);
+    std::puts(check(result) == 1 ? "fires now"
+                                 : "nothing has changed: its handler was started, and may be running");
+    return all_is_well;
+}
+
+int why(const options &o) {
+    check_words(o, nullptr);
+    const connection to(o);
+    std::string text(4096, '\0');
+    const int result = tw_durable_why(to.get(), o.kind->c_str(), o.key->c_str(), text.data(), text.size());
+    if (result != -ENOENT)
+        check(result);
+    std::puts(plain(text.c_str()).c_str());
+    return result == -ENOENT ? no_such_job : all_is_well;
+}
+
+namespace {
+
+// Asks whoever sits at the terminal.
+bool agrees(const std::string &question) {
+    if (::isatty(STDIN_FILENO) == 0)
+        throw bad_usage("many jobs at once: use --dry-run to see which, and --yes to remove them");
+    std::printf("%s [y/N] ", question.c_str());
+    std::fflush(stdout);
+    const int first = std::getchar();
+    return first == 'y' || first == 'Y';
+}
+
+// Lists the jobs that a change would change.
+int show_only(const connection &to, const options &o, const char *what) {
+    const tw_durable_filter filter = filter_of(o, to.now());
+    const std::int64_t count = check(tw_durable_count(to.get(), &filter));
+    print_jobs(to, o, SIZE_MAX);
+    std::printf("%s%" PRId64 " would be %s\n", count != 0 ? "\n" : "", count, what);
+    return all_is_well;
+}
+
+int remove_many(const connection &to, const options &o) {
+    if (o.dry_run)
+        return show_only(to, o, "removed");
+    const tw_durable_filter filter = filter_of(o, to.now());
+    if (!o.yes) {
+        const std::int64_t count = check(tw_durable_count(to.get(), &filter));
+        if (count != 0 && !agrees("remove " + std::to_string(count) + (count == 1 ? " job?" : " jobs?"))) {
+            std::puts("nothing removed");
+            return all_is_well;
+        }
+    }
+    std::printf("%" PRId64 " removed\n", check(tw_durable_cancel_many(to.get(), &filter)));
+    return all_is_well;
+}
+
+}  // namespace
+
 int remove(const options &o) {
     check_words(o, nullptr);
     const connection to(o);
+    if (!o.key)
+        return remove_many(to, o);
     const int result = tw_durable_cancel(to.get(), o.kind->c_str(), o.key->c_str());
     if (result == -ENOENT)
         return no_job(o);
@@ -192,7 +287,11 @@ int remove(const options &o) {
 int requeue(const options &o) {
     check_words(o, nullptr);
     const connection to(o);
-    const std::int64_t result = tw_durable_requeue(to.get(), text_of(o.kind), text_of(o.key));
+    if (o.dry_run)
+        return show_only(to, o, "requeued");
+    const tw_durable_filter filter = filter_of(o, to.now());
+    const std::int64_t result = o.key ? tw_durable_requeue(to.get(), text_of(o.kind), text_of(o.key))
+                                      : tw_durable_requeue_many(to.get(), &filter);
     if (result == -ENOENT)
         return no_job(o);
     std::printf("%" PRId64 " requeued\n", check(result));

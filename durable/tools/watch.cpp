@@ -4,14 +4,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cinttypes>
 #include <cstdio>
-#include <map>
 #include <optional>
 
+#include "census.hpp"
 #include "entry.hpp"
 #include "moments.hpp"
-#include "open_database.hpp"
 #include "plain.hpp"
 #include "screen.hpp"
 #include "table.hpp"
@@ -21,67 +19,76 @@ namespace tickwheel::jobs {
 
 namespace {
 
-constexpr std::size_t most_rows = 200;  // of held and started jobs, and of failed jobs
-constexpr std::size_t widest = 30;      // of a cell
-constexpr tw_durable_state each_state[] = {TW_DURABLE_PENDING, TW_DURABLE_HELD, TW_DURABLE_STARTED,
-                                           TW_DURABLE_FAILED};
+constexpr std::size_t most_rows = 200;  // of late jobs, and of the others
 
 using lines = std::vector<std::string>;
 
-// What the database contained at one moment.
+// What the database contained at one moment, in 80 columns.
 class look {
   public:
-    look(const connection &to, const options &o) : to_(to), kind_(o.kind ? o.kind->c_str() : nullptr) {
-        now_ = to_.now();
-        for (const tw_durable_state state : each_state)
-            counts_[state] = count(state);
-    }
+    look(const connection &to, const options &o)
+        : to_(to), kind_(o.kind ? o.kind->c_str() : nullptr), all_(to, kind_) {}
 
-    // Held and started jobs may fill the screen, so the failed jobs get half of the rows.
+    // What is late comes first, then what runs, then what has failed. Each gets a third of the rows, and what
+    // those before it leave.
     lines shown(std::size_t rows) const {
-        lines all = {head()};
-        const std::size_t room = std::max<std::size_t>(rows, 6) - 1;
-        add(all, TW_DURABLE_STARTED | TW_DURABLE_HELD, "nothing is held or started", room / 2);
-        if (counts_.at(TW_DURABLE_FAILED) != 0)
-            add(all, TW_DURABLE_FAILED, "", room - room / 2);
-        return all;
+        lines shown = head();
+        const std::size_t room = std::max<std::size_t>(rows, shown.size() + 3) - shown.size();
+        const std::int64_t late_before = all_.sum.late.least != 0 ? all_.now_ns : 0;
+        std::size_t left = room;
+        if (late_before != 0)
+            left -= add(shown, TW_DURABLE_PENDING | TW_DURABLE_GIVEN_UP, late_before, room / 3);
+        left -= add(shown, TW_DURABLE_STARTED | TW_DURABLE_HELD, TW_NO_DEADLINE, left / 2);
+        if (all_.sum.failed.least != 0)
+            left -=
+                add(shown, TW_DURABLE_FAILED, TW_NO_DEADLINE, left / (all_.sum.given_up.least != 0 ? 2 : 1));
+        if (all_.sum.given_up.least != 0)
+            add(shown, TW_DURABLE_GIVEN_UP, 0, left);
+        if (shown.size() == head().size())
+            shown.insert(shown.end(), {"", "nothing is late, held or started, and nothing has failed"});
+        return shown;
     }
 
   private:
-    std::int64_t count(unsigned states) const {
-        tw_durable_filter filter = {};
-        filter.kind = kind_;
-        filter.states = states;
-        return check(tw_durable_count(to_.get(), &filter));
-    }
-
-    std::string head() const {
-        std::string all = local_time(now_) + " by the database's clock: ";
-        for (const tw_durable_state state : each_state)
-            all += std::to_string(counts_.at(state)) + " " + name_of(state) +
-                   (state != TW_DURABLE_FAILED ? ", " : "");
+    lines head() const {
+        const kind_census &sum = all_.sum;
+        std::string late = sum.late.text() + " late";
+        if (sum.late.least != 0)
+            late += " by " + duration(all_.now_ns - sum.first_ready_ns);
+        lines all = {local_time(all_.now_ns) + " by the database's clock; " + std::to_string(all_.alive) +
+                         (all_.alive == 1 ? " process is alive" : " processes are alive"),
+                     late + ", " + std::to_string(sum.held) + " held, " + std::to_string(sum.started) +
+                         " started, " + sum.failed.text() + " failed, " + sum.given_up.text() + " given up"};
+        std::string nobody;
+        for (const kind_census &each : all_.kinds)
+            if (all_.nobody_handles(each))
+                nobody += (nobody.empty() ? "" : ", ") + plain(each.kind);
+        if (!nobody.empty())
+            all.push_back(cut("nobody handles " + nobody, 80));
         return all;
     }
 
-    void add(lines &all, unsigned states, const char *if_none, std::size_t room) const {
+    // Returns how many lines it has added.
+    std::size_t add(lines &all, unsigned states, std::int64_t ready_before, std::size_t room) const {
         tw_durable_filter filter = {};
         filter.kind = kind_;
         filter.states = states;
+        filter.ready_before_ns = ready_before;
         filter.limit =
             std::min(most_rows, std::max<std::size_t>(room, 3) - 2);  // an empty line, and the heads
-        table jobs(heads());
-        to_.list(filter, [&](const tw_durable_entry &entry) { jobs.add(row(entry, now_, widest)); });
+        table jobs({"KIND", "KEY", "STATE", "WHEN", "HOLDER OR ERROR"});
+        to_.list(filter, [&](const tw_durable_entry &entry) { jobs.add(narrow_row(entry, all_.now_ns)); });
         const lines rows = jobs.lines();
+        if (rows.empty())
+            return 0;
         all.emplace_back();
-        if (rows.empty() && *if_none != 0)
-            all.emplace_back(if_none);
         all.insert(all.end(), rows.begin(), rows.end());
+        return rows.size() + 1;
     }
 
     const connection &to_;
     const char *kind_;
-    std::int64_t now_;
-    std::map<unsigned, std::int64_t> counts_;
+    const census all_;
 };
 
 // Looks at a database again and again. If the database cannot be reached, shows the error until it can.

@@ -99,10 +99,12 @@ enum tw_durable_existing {
 };
 
 enum tw_durable_state {
-    TW_DURABLE_PENDING = 1, /* waits until it is due, or for its next try */
-    TW_DURABLE_HELD = 2,    /* a member holds it, because it is due soon */
-    TW_DURABLE_STARTED = 4, /* its handler runs, or will as soon as a worker of its member is free */
-    TW_DURABLE_FAILED = 8   /* its last try has failed; it stays until you requeue, replace or remove it */
+    TW_DURABLE_PENDING = 1,  /* waits until it is due, or for its next try */
+    TW_DURABLE_HELD = 2,     /* a member holds it, because it is due soon */
+    TW_DURABLE_STARTED = 4,  /* its handler runs, or will as soon as a worker of its member is free */
+    TW_DURABLE_FAILED = 8,   /* its last try has failed; it stays until you requeue, replace or remove it */
+    TW_DURABLE_GIVEN_UP = 16 /* periodic: waits for its next due time, and the last try for the one before has
+                                failed; `error` says why */
 };
 
 /* A job as the database stores it. Its pointers are valid during the visit. */
@@ -120,12 +122,24 @@ struct tw_durable_entry {
  * visitor must not call functions of the same `durable`. */
 typedef int tw_durable_visitor(const struct tw_durable_entry *entry, void *arg);
 
-/* Selects jobs for a list or count. All zeroes: all. */
+/* Selects jobs. All zeroes: all, in the order of kind and key, byte by byte. A long list can be read in
+ * pages: the next page continues after the last job of this one, whose kind, key and ready time go into
+ * `after_kind`, `after` and `ready_from_ns`. */
 struct tw_durable_filter {
-    const char *kind;  /* NULL: of any kind */
-    unsigned states;   /* values of tw_durable_state, added; 0: any */
-    const char *after; /* with a kind: only keys that sort after this one, byte by byte; NULL: all */
-    size_t limit;      /* at most this many jobs; 0: no limit */
+    const char *kind;       /* NULL: of any kind */
+    unsigned states;        /* values of tw_durable_state, added; 0: any */
+    const char *after;      /* only jobs that sort after this key of the kind `after_kind`; NULL: all */
+    size_t limit;           /* at most this many jobs; 0: no limit */
+    const char *after_kind; /* NULL: `kind` */
+
+    /* Not 0: only jobs that are ready before this time, in the order of ready time, kind and key;
+     * TW_NO_DEADLINE: all in that order. The database then finds pending jobs by an index, so the first
+     * thousand of millions take milliseconds. */
+    int64_t ready_before_ns;
+
+    /* With ready_before_ns: only jobs that are ready at this time or later. With `after`, of the jobs that
+     * are ready at this very time only those after that name. */
+    int64_t ready_from_ns;
 };
 
 /* --- opening ---------------------------------------------------------------------------- */
@@ -346,6 +360,20 @@ int tw_durable_cancel(struct tw_durable *durable, const char *kind, const char *
  *   -ENOENT  `key` is not null, and no failed job has this name */
 int64_t tw_durable_requeue(struct tw_durable *durable, const char *kind, const char *key);
 
+/* Makes a job fire now, whatever it waits for: its due time, its next try, or a requeue. A job that fires
+ * once keeps its due time. A periodic job keeps its schedule: it fires once more, a cron job for the present
+ * time, a job with a period for its last due time, and then goes on with the due time for which it was
+ * waiting. Returns 1, or 0 if the job was started: then the call changes nothing. -EINVAL  also: a malformed
+ * name -ENOENT  there is no such job */
+int tw_durable_fire_now(struct tw_durable *durable, const char *kind, const char *key);
+
+/* tw_durable_cancel and tw_durable_requeue for all jobs that `filter` selects; requeues only those that have
+ * failed. Works in transactions of at most 1,000 jobs, and skips jobs that another transaction has locked.
+ * `limit` bounds the number of all jobs. Returns how many jobs it has removed or requeued.
+ *   -EINVAL  also: the filter has a malformed name or state, or is null */
+int64_t tw_durable_cancel_many(struct tw_durable *durable, const struct tw_durable_filter *filter);
+int64_t tw_durable_requeue_many(struct tw_durable *durable, const struct tw_durable_filter *filter);
+
 /* --- asking ------------------------------------------------------------------------------ */
 
 /* Looks up a job, and calls each(entry, arg); `each` may be null. Returns 0, or what `each` returned.
@@ -354,10 +382,9 @@ int64_t tw_durable_requeue(struct tw_durable *durable, const char *kind, const c
 int tw_durable_get(struct tw_durable *durable, const char *kind, const char *key, tw_durable_visitor *each,
                    void *arg);
 
-/* Calls each(entry, arg) on the jobs that `filter` selects, in the order of kind and key, byte by byte;
- * `filter` may be null. The walk may or may not visit jobs that are put or removed meanwhile. Returns 0, or
- * the value with which `each` ended the walk.
- *   -EINVAL  also: `each` is null, or the filter has a malformed name or state */
+/* Calls each(entry, arg) on the jobs that `filter` selects, in its order; `filter` may be null. The walk may
+ * or may not visit jobs that are put or removed meanwhile. Returns 0, or the value with which `each` ended
+ * the walk. -EINVAL  also: `each` is null, or the filter has a malformed name or state */
 int tw_durable_list(struct tw_durable *durable, const struct tw_durable_filter *filter,
                     tw_durable_visitor *each, void *arg);
 
@@ -369,6 +396,56 @@ TW_MUST_CHECK int64_t tw_durable_count(struct tw_durable *durable, const struct 
  * steady clock and the database's answers so far. If there was no answer yet, the function asks the
  * database. The estimate is never later than the true time, as long as neither clock is set. */
 TW_MUST_CHECK int64_t tw_durable_now(struct tw_durable *durable);
+
+/* How many jobs of one kind there are. Valid during the visit. */
+struct tw_durable_tally {
+    const char *kind;
+    uint64_t held, started, failed;
+    uint64_t given_up;      /* these count as pending, too */
+    int64_t first_ready_ns; /* when the first pending job is ready; TW_NO_DEADLINE: none is pending */
+    const uint64_t
+        *pending; /* pending[i]: pending jobs that are ready before times[i], and not before
+                     times[i - 1]. The last element, pending[count], has those that are ready later */
+};
+
+typedef int tw_durable_tally_visitor(const struct tw_durable_tally *tally, void *arg);
+
+/* Counts the jobs of each kind that has any, in the order of kinds, by state, and pending ones by the time at
+ * which they are ready: `times` has `count` times, which rise. No number exceeds `most` (0: no limit), so
+ * that millions of jobs take no longer to count than `most`. Returns 0, or the value with which `each` ended
+ * the walk. -EINVAL      also: `each` is null, or the times do not rise -EOPNOTSUPP  a store of your own
+ * lacks this */
+int tw_durable_tallies(struct tw_durable *durable, const int64_t *times, size_t count, uint64_t most,
+                       tw_durable_tally_visitor *each, void *arg);
+
+/* A member of the database: a process that handles jobs. Valid during the visit. */
+struct tw_durable_member {
+    int64_t id;
+    const char *name;
+    int64_t joined_ns;    /* 0: not known, as an older release has made the row */
+    int64_t lease_end_ns; /* after this time others take over its jobs */
+    int dead;             /* not 0: others are taking over its jobs */
+    uint64_t held;        /* jobs that it holds and has not started */
+    uint64_t started;
+    const char *const *kinds; /* the kinds that it handles */
+    size_t kinds_count;
+    int knows_kinds;         /* 0: it has not told its kinds and clock yet, or has an older release */
+    int64_t clock_offset_ns; /* how far its machine's time of day was ahead of the database's clock when it
+                                told its kinds, or when that had changed by more than a second */
+};
+
+typedef int tw_durable_member_visitor(const struct tw_durable_member *member, void *arg);
+
+/* Calls each(member, arg) on all members, in the order of their ids. Returns 0, or the value with which
+ * `each` ended the walk. -EINVAL      also: `each` is null -EOPNOTSUPP  a store of your own lacks this */
+int tw_durable_members(struct tw_durable *durable, tw_durable_member_visitor *each, void *arg);
+
+/* Writes one English sentence into `text`, which has `room` bytes, that says why a job has not run yet. It
+ * quotes names and errors as they are. If the database cannot be reached, the sentence says so, and since
+ * when if this process has a runtime and handles jobs. Returns 0 or the error, as every function does.
+ *   -EINVAL  also: a malformed name; `text` is null or `room` is 0
+ *   -ENOENT  there is no such job: it has fired, was removed or was never put */
+int tw_durable_why(struct tw_durable *durable, const char *kind, const char *key, char *text, size_t room);
 
 /* --- seeing ------------------------------------------------------------------------------ */
 
@@ -400,10 +477,19 @@ struct tw_durable_counts {
     char why[256];                   /* the last such error in words, also when it is over; "": none yet */
     int64_t lease_ns;                /* now: for how long the lease still lasts; 0: there is none */
     int64_t clock_uncertainty_ns;    /* how far off tw_durable_now may be; -1: not known yet */
+    uint64_t late_by[9];             /* of the calls of handlers, those that were late by at most 1 ms, 10 ms,
+                                        100 ms, 1 s, 10 s, 1 min, 10 min, 1 h, and by more */
 };
 
 /* Fills in *stats and returns 0. Does not ask the database. */
 int tw_durable_stats(struct tw_durable *durable, struct tw_durable_counts *stats);
+
+/* Writes these statistics in the text format of Prometheus, for the program's own endpoint, by calls of
+ * write(text, size, arg): claims, calls, retries, lost leases, the connection with its last error, and a
+ * histogram of lateness. `name`, unless null, is the value of the label "name", for programs with several
+ * connections. Does not ask the database. Returns 0.
+ *   -EINVAL  also: `write` is null */
+int tw_durable_metrics(struct tw_durable *durable, const char *name, tw_text *write, void *arg);
 
 /* Writes these statistics and each job that this process holds, as a text for people, by calls of
  * write(text, size, arg). The text contains neither addresses nor payloads. Does not ask the database.

@@ -231,6 +231,12 @@ class durable {
         return result != -ENOENT && detail::check_durable(result) != 0;
     }
 
+    // Makes a job fire now, and returns false if it was started. See tw_durable_fire_now.
+    bool fire_now(std::string_view kind, std::string_view key) {
+        return detail::check_durable(tw_durable_fire_now(native(), detail::durable_text(kind).c_str(),
+                                                         detail::durable_text(key).c_str())) != 0;
+    }
+
     // Make failed jobs fire again, at once and with all their tries: one job, all of a kind, or all. The
     // first function returns true if there was such a job, the others return how many there were.
     bool requeue(std::string_view kind, std::string_view key) {

@@ -10,6 +10,8 @@
  *     held      a member has claimed it: `holder`, and a `token` that is higher than any before
  *     started   held, and its handler may be running
  *     failed    no member holds it, and none may claim it
+ *     given up  pending and periodic, with an error and no attempts, and ready when it is due: so `settle`
+ *               leaves a periodic job whose last try has failed. For a member it is like any pending job
  *
  * A member is a process that handles jobs. It has a number that is never used again, an epoch, and a time at
  * which its lease ends. A member whose lease has ended may renew it until another member declares it dead
@@ -151,6 +153,15 @@ struct tw_store_outcome {
                     -EBUSY if another transaction has locked the job: the caller must settle it again */
 };
 
+/* What `change` does with a job. */
+enum tw_store_change {
+    TW_STORE_REMOVE, /* deletes it, whichever member holds it */
+    TW_STORE_FIRE    /* makes it ready now and pending, unless it is started or ready. A failed job has no
+                        attempts and no error then. The due time of a job with a cron expression becomes now,
+                        that    of a job with a period its last due time that has come, so that the schedule
+                        stays.    Notifies the connections that listen */
+};
+
 /* Receives an entry, as tw_durable_visitor does. */
 typedef int tw_store_visitor(const struct tw_durable_entry *entry, void *arg);
 
@@ -198,8 +209,8 @@ struct tw_store {
      * connections that listen. A null text stands for all kinds or all keys. Returns how many. */
     int64_t (*requeue)(void *connection, const char *kind, const char *key);
 
-    /* Calls each(entry, arg) on the jobs that the filter selects, in the order of kind and key, byte by byte;
-     * if `key` is not null, only on the job with this key. Returns 0, or what `each` returned if that is not
+    /* Calls each(entry, arg) on the jobs that the filter selects, in its order; if `key` is not null, only on
+     * the job with this key. Returns 0, or what `each` returned if that is not
      * 0. */
     int (*list)(void *connection, const struct tw_durable_filter *filter, const char *key,
                 tw_store_visitor *each, void *arg);
@@ -263,6 +274,23 @@ struct tw_store {
      * readable. Returns 1 and the time at which the first of these jobs is ready, 0 for now; or returns 0 if
      * there was no notification. */
     int (*read_notifications)(void *connection, int64_t *ready_ns);
+
+    /* --- looking: a store may lack these, and the functions of durable.h then return -EOPNOTSUPP --- */
+
+    /* Stores which kinds the member handles, and how far its machine's time of day is ahead of the database's
+     * clock. -ESTALE: the member is dead, or its epoch has changed. */
+    int (*announce)(void *connection, const struct tw_store_member *member, const char *const *kinds,
+                    size_t count, int64_t clock_offset_ns);
+
+    /* As tw_durable_members and tw_durable_tallies. */
+    int (*members)(void *connection, tw_durable_member_visitor *each, void *arg);
+    int (*tallies)(void *connection, const int64_t *times, size_t count, uint64_t most,
+                   tw_durable_tally_visitor *each, void *arg);
+
+    /* Changes the jobs that the filter selects; if `key` is not null, only the job with this key. Returns how
+     * many. Skips jobs that another transaction has locked, unless the job has a key. */
+    int64_t (*change)(void *connection, const struct tw_durable_filter *filter, const char *key,
+                      enum tw_store_change what);
 };
 
 /* Returns the store of this build for an address, or NULL. */

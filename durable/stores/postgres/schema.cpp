@@ -76,6 +76,9 @@ create table $S.claim (
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 create index claim_member on $S.claim (member);
 create index if not exists job_ready on $S.job (kind, ready) where not failed;
+alter table $S.member add column kinds text[], add column clock_offset bigint;
+-- Periodic jobs whose last due time was given up, and jobs that wait for their next try.
+create index job_with_error on $S.job (kind, key) where error is not null and not failed;
 )";
 
 // The indexes of versions 1 and 2 that made claims slow, and the values that a job that fires once no longer has.

@@ -414,6 +414,21 @@ int session::send(std::size_t statement, parameters &with) {
     return 0;
 }
 
+int session::send(const std::string &text, parameters &with) {
+    met_lock_ = false;
+    wait_until_ = steady_now() + timeout_ns_ * patience_;
+    if (PQsendQueryParams(connection_, text.c_str(), with.count(), nullptr, with.pointers(), with.lengths(),
+                          with.formats(), 1) == 0)
+        return broken(-ENOTCONN, PQerrorMessage(connection_));
+    return 0;
+}
+
+int session::ask(const std::string &text, parameters &with, rows &out) {
+    if (const int error = send(text, with); error != 0)
+        return error;
+    return receive(out);
+}
+
 int session::call(std::size_t statement, parameters &with, rows &out) {
     if (const int error = send(statement, with); error != 0)
         return error;
@@ -433,9 +448,9 @@ int session::drop_rest() {
     }
 }
 
-int session::call_for_each(std::size_t statement, parameters &with,
-                           const std::function<int(const rows &, int)> &each) {
-    if (const int error = send(statement, with); error != 0)
+int session::ask_for_each(const std::string &text, parameters &with,
+                          const std::function<int(const rows &, int)> &each) {
+    if (const int error = send(text, with); error != 0)
         return error;
     PQsetSingleRowMode(connection_);
     if (const int error = send_all(); error != 0)

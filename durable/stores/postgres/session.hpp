@@ -29,10 +29,13 @@ class session {
     // durable.h.
     int call(std::size_t statement, parameters &with, rows &out);
 
-    // Like `call`, for a large result: calls each(rows, row) for one row after the other. Stops when `each`
+    // The same with a text that is used once.
+    int ask(const std::string &text, parameters &with, rows &out);
+
+    // Like `ask`, for a large result: calls each(rows, row) for one row after the other. Stops when `each`
     // does not return 0, and returns that value.
-    int call_for_each(std::size_t statement, parameters &with,
-                      const std::function<int(const rows &, int)> &each);
+    int ask_for_each(const std::string &text, parameters &with,
+                     const std::function<int(const rows &, int)> &each);
 
     // Runs statements without parameters or results; as one transaction, unless they control transactions
     // themselves.
@@ -72,6 +75,7 @@ class session {
     int run(const std::string &statements, rows &out);
     int prepare(std::size_t statement);
     int send(std::size_t statement, parameters &with);
+    int send(const std::string &text, parameters &with);
     std::string name_of(std::size_t statement) const;
     int receive(rows &out);
     int receive_one(rows &out);

@@ -92,45 +92,10 @@ select kind, key, held, token, ready, started, ctid from done where )" +
            (keep ? "true" : "held") + " union all select null, null, null, null, null, null, null from told";
 }
 
-// The places of the jobs that a member holds, by S1 of schema.cpp.
-std::string held_by(const char *member, const char *lock = "") {
-    return std::string(R"(array (
-    select held.ctid from $S.claim, $S.job as held
-    where claim.member )") +
-           member + R"( and held.kind = claim.kind and held.ready between claim.first and claim.last
-        and held.holder = claim.member and not held.failed )" +
-           lock + ")";
-}
-
 // Whether a range of claims covers no job any more. Only the statement that inserts a range adds jobs to it.
 constexpr const char *is_empty_range = R"(not exists (
     select from $S.job as held where held.kind = claim.kind and held.ready between claim.first and claim.last
         and held.holder = claim.member and not held.failed))";
-
-// The jobs of a filter: $1 kind, $2 one key, $3 keys after this one, $4 states, $5 limit. `only` is a
-// condition that lets PostgreSQL find the held or the failed jobs, which are few.
-std::string selected(const std::string &only) {
-    return std::string(R"(
-from $S.job left join $S.member on member.id = job.holder
-where ($1::text is null or job.kind = $1) and ($2::text is null or key = $2) and ($3::text is null or key > $3)
-    and (case when failed then 8 when holder is null then 1 when started then 4 else 2 end & $4::int8) <> 0)") +
-           only;
-}
-
-// A member that has just left holds nothing, so its jobs are not shown as held.
-std::string only_held() { return " and job.ctid = any (" + held_by("in (select id from $S.member)") + ")"; }
-
-std::string list(const std::string &only) {
-    return R"(
-with chosen as materialized (
-    select kind, key, payload, due, ready, period, cron, zone, missed, grace, attempts, token, holder is not null,
-        started, failed, member.name, error)" +
-           selected(only) + ") select * from chosen order by kind, key limit $5::int8";
-}
-
-std::string count(const std::string &only) {
-    return "select count(*) from (select" + selected(only) + " limit $5::int8) as chosen";
-}
 
 // One locked job must not delay the rest of a batch. The first attempt waits at most `limit_ms` for a lock,
 // because a claim that comes too late for a job locks the row only for a moment. If that fails, the store
@@ -209,6 +174,15 @@ from (select count(*) from told) as all_told, set_config('synchronous_commit', '
 
 }  // namespace
 
+std::string rows_held_by(const char *member, const char *lock) {
+    return std::string(R"(array (
+    select held.ctid from $S.claim, $S.job as held
+    where claim.member )") +
+           member + R"( and held.kind = claim.kind and held.ready between claim.first and claim.last
+        and held.holder = claim.member and not held.failed )" +
+           lock + ")";
+}
+
 std::vector<std::string> statements_for(const std::string &schema, std::int64_t lock_limit_ms) {
     std::vector<std::string> all(statements_count);
     all[read_clock] = "select clock_timestamp()";
@@ -228,17 +202,6 @@ with done as (
 told as materialized (select $S.tell(kind, min(ready)) from done group by kind)
 select (select count(*) from done), (select count(*) from told))";
 
-    // The index of names gives the order here, and a limit ends the walk.
-    all[list_jobs] = R"(
-select kind, key, payload, due, ready, period, cron, zone, missed, grace, attempts, token, holder is not null, started,
-    failed, member.name, error)" +
-                     selected("") + " order by kind, key limit $5::int8";
-    all[list_held_jobs] = list(only_held());
-    all[list_failed_jobs] = list(" and failed");
-    all[count_jobs] = count("");
-    all[count_held_jobs] = count(only_held());
-    all[count_failed_jobs] = count(" and failed");
-
     all[join_as_member] = R"(
 insert into $S.member (name, lease_end) values ($1, clock_timestamp() + $2::int8 * interval '1 microsecond')
 returning id, epoch)";
@@ -255,7 +218,7 @@ update $S.member set epoch = epoch + 1 from me where member.id = me.id returning
     // $1 member, $2 tokens of started jobs. A row that another transaction has locked stays unmarked.
     all[list_held] = R"(
 with held as materialized (select ctid as place from $S.job where ctid = any ()" +
-                     held_by("= $1::int8") + R"()),
+                     rows_held_by("= $1::int8") + R"()),
 marked as (
     update $S.job set started = true
     where ctid = any (array (
@@ -323,7 +286,7 @@ select exists (select from done) or exists (select from $S.member where dead))";
     all[release_of_dead] = R"(
 with done as (
     update $S.job set holder = null, attempts = attempts + started::int, started = false
-    where ctid = any ()" + held_by("in (select id from $S.member where dead)", "limit $1::int8 for update of held skip locked") +
+    where ctid = any ()" + rows_held_by("in (select id from $S.member where dead)", "limit $1::int8 for update of held skip locked") +
                            R"()
     returning kind, ready),
 told as materialized (select $S.tell(kind, min(ready)) from done group by kind)
@@ -342,7 +305,7 @@ update $S.member set dead = true from me where member.id = me.id returning true)
     all[release_of_one] = R"(
 with done as (
     update $S.job set holder = null, started = false
-    where ctid = any ()" + held_by("= $1::int8", "for update of held skip locked") + R"()
+    where ctid = any ()" + rows_held_by("= $1::int8", "for update of held skip locked") + R"()
     returning kind, ready),
 told as materialized (select $S.tell(kind, min(ready)) from done group by kind)
 select count(*) from told)";

@@ -16,12 +16,6 @@ enum statement : std::size_t {
     put_holding_keeping,
     remove_job,
     requeue_failed,
-    list_jobs,  // list_jobs + 1: only held jobs, list_jobs + 2: only failed jobs
-    list_held_jobs,
-    list_failed_jobs,
-    count_jobs,  // likewise
-    count_held_jobs,
-    count_failed_jobs,
     join_as_member,
     renew_lease,
     raise_epoch,
@@ -43,6 +37,9 @@ enum statement : std::size_t {
     delete_member,
     statements_count
 };
+
+// An array of the places of the rows that the members with this condition hold, such as "= $1", by S1 of schema.cpp.
+std::string rows_held_by(const char *member, const char *lock = "");
 
 // In the order of the enum. Starts and answers wait for a lock no longer than `lock_limit_ms`.
 std::vector<std::string> statements_for(const std::string &schema, std::int64_t lock_limit_ms);

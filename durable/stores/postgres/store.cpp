@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "looking.hpp"
 #include "schema.hpp"
 #include "session.hpp"
 #include "src/guard.hpp"
@@ -253,88 +254,23 @@ int64_t requeue(void *connection, const char *kind, const char *key) {
     return error != 0 ? error : done.int8(0, 0);
 }
 
-tw_durable_state state_of(bool held, bool started, bool failed) {
-    if (failed)
-        return TW_DURABLE_FAILED;
-    if (!held)
-        return TW_DURABLE_PENDING;
-    return started ? TW_DURABLE_STARTED : TW_DURABLE_HELD;
+int list_jobs(void *connection, const tw_durable_filter *filter, const char *key, tw_store_visitor *each,
+              void *arg) {
+    return list(of(connection).server, of(connection).schema, *filter, key, each, arg);
 }
 
-// Reads the fields of a row from `kind` to `token`.
-void read_job(const rows &from, int row, tw_durable_entry &entry) {
-    tw_durable_job &job = entry.job;
-    job.kind = from.text(row, 0);
-    job.key = from.text(row, 1);
-    job.payload = from.bytes(row, 2).data();
-    job.size = from.bytes(row, 2).size();
-    job.due_ns = from.time(row, 3);
-    job.absolute = 1;
-    entry.ready_ns = from.time(row, 4);
-    job.period_ns = from.is_null(row, 5) ? 0 : from.int8(row, 5) * 1000;
-    job.cron = from.text(row, 6);
-    job.zone = from.text(row, 7);
-    job.missed = from.is_null(row, 8) ? TW_DURABLE_COALESCE : static_cast<tw_durable_missed>(from.int4(row, 8));
-    job.grace_ns = from.is_null(row, 9) ? 0 : from.int8(row, 9) * 1000;
-    entry.attempts = static_cast<std::uint32_t>(from.int4(row, 10));
-    entry.token = from.int8(row, 11);
+int64_t count_jobs(void *connection, const tw_durable_filter *filter) {
+    return count(of(connection).server, of(connection).schema, *filter);
 }
 
-parameters &add_filter(parameters &with, const tw_durable_filter &filter, const char *key) {
-    return with.add_text(filter.kind)
-        .add_text(key)
-        .add_text(filter.after)
-        .add_int8(filter.states != 0 ? filter.states : ~0u)
-        .add_int8(filter.limit != 0 && filter.limit < INT64_MAX ? static_cast<std::int64_t>(filter.limit)
-                                                                : INT64_MAX);
+int64_t change_jobs(void *connection, const tw_durable_filter *filter, const char *key,
+                    tw_store_change what) {
+    return change(of(connection).server, of(connection).schema, *filter, key, what);
 }
 
-// Chooses among the three forms of a statement for these states.
-std::size_t form_for(unsigned states) {
-    if (states == TW_DURABLE_FAILED)
-        return 2;
-    return states != 0 && (states & ~unsigned{TW_DURABLE_HELD | TW_DURABLE_STARTED}) == 0 ? 1 : 0;
-}
-
-// Calls ask(), which may read all jobs, with the longer timeout.
-template <class Ask> int patiently(session &server, const Ask &ask) {
-    if (const int error = server.be_patient(true); error != 0)
-        return error;
-    const int answer = ask();
-    const std::string why = server.why();
-    const int error = server.be_patient(false);
-    if (answer == 0)
-        return error;
-    server.explain_by(why);  // the second error would only say once more that the connection is gone
-    return answer;
-}
-
-int list(void *connection, const tw_durable_filter *filter, const char *key, tw_store_visitor *each,
-         void *arg) {
-    parameters with;
-    session &server = of(connection).server;
-    return patiently(server, [&] {
-        return server.call_for_each(list_jobs + form_for(filter->states), add_filter(with, *filter, key),
-                                    [&](const rows &found, int row) {
-                                        tw_durable_entry entry = {};
-                                        read_job(found, row, entry);
-                                        entry.state = state_of(found.truth(row, 12), found.truth(row, 13),
-                                                               found.truth(row, 14));
-                                        entry.holder = found.text(row, 15);
-                                        entry.error = found.text(row, 16);
-                                        return each(&entry, arg);
-                                    });
-    });
-}
-
-int64_t count(void *connection, const tw_durable_filter *filter) {
-    parameters with;
-    rows found;
-    session &server = of(connection).server;
-    const int error = patiently(server, [&] {
-        return server.call(count_jobs + form_for(filter->states), add_filter(with, *filter, nullptr), found);
-    });
-    return error != 0 ? error : found.int8(0, 0);
+int tally_jobs(void *connection, const int64_t *times, size_t count, uint64_t most,
+               tw_durable_tally_visitor *each, void *arg) {
+    return tallies(of(connection).server, of(connection).schema, times, count, most, each, arg);
 }
 
 // --- members ----------------------------------------------------------------------------
@@ -359,6 +295,15 @@ int renew(void *connection, const tw_store_member *member, int64_t lease_ns, int
         return -ESTALE;
     *now_ns = done.time(0, 0);
     return 0;
+}
+
+int announce_kinds(void *connection, const tw_store_member *member, const char *const *kinds, size_t count,
+                   int64_t clock_offset_ns) {
+    return announce(of(connection).server, of(connection).schema, *member, kinds, count, clock_offset_ns);
+}
+
+int visit_members(void *connection, tw_durable_member_visitor *each, void *arg) {
+    return members(of(connection).server, of(connection).schema, each, arg);
 }
 
 int resume(void *connection, tw_store_member *member, const int64_t *started, size_t count,
@@ -741,8 +686,8 @@ const tw_store postgres_store = {
     .put = guard<put>,
     .remove = guard<remove>,
     .requeue = guard<requeue>,
-    .list = guard<list>,
-    .count = guard<count>,
+    .list = guard<list_jobs>,
+    .count = guard<count_jobs>,
     .join = guard<join>,
     .renew = guard<renew>,
     .resume = guard<resume>,
@@ -753,6 +698,10 @@ const tw_store postgres_store = {
     .settle = guard<settle>,
     .listen = guard<listen>,
     .read_notifications = guard<read_notifications>,
+    .announce = guard<announce_kinds>,
+    .members = guard<visit_members>,
+    .tallies = guard<tally_jobs>,
+    .change = guard<change_jobs>,
 };
 
 }  // namespace tickwheel::durable

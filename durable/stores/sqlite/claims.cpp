@@ -70,9 +70,8 @@ int fail_unnamed(session &to, const std::vector<std::int64_t> &rows) {
 
 // Returns 0, the result of `each`, or an error.
 int visit(session &of, const chosen &job, tw_store_taker *each, void *arg) {
-    query read(of, sql::list_one);
-    constexpr std::int64_t any_state = 15, one = 1;
-    const int found = read.with(any_state).with(one).with(job.kind).with(job.key.c_str()).row();
+    query read(of, sql::find_job);
+    const int found = read.with(job.kind).with(job.key.c_str()).row();
     if (found != 1)
         return found < 0 ? found : of.fail(-EIO, "a job that was held just now is missing");
     tw_durable_entry entry;

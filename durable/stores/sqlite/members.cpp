@@ -57,8 +57,9 @@ int lease_of(session &of, const tw_store_member &who, std::int64_t &lease) {
 
 int join(session &to, const char *name, std::int64_t lease_ns, tw_store_member &who) {
     return in_small_transaction(to, durability::normal, [&] {
-        const std::int64_t lease = time_after(to.now(), lease_ns);
-        const int joined = query(to, sql::join).with(name).with_time(lease).run();
+        const std::int64_t now = to.now();
+        const int joined =
+            query(to, sql::join).with(name).with_time(time_after(now, lease_ns)).with_time(now).run();
         who = {.id = sqlite3_last_insert_rowid(to.handle()), .epoch = 1};
         return joined < 0 ? joined : 0;
     });

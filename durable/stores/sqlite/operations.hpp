@@ -21,8 +21,17 @@ int entry_of(session &of, query &row, tw_durable_entry &entry);
 int put(session &to, tw_store_put *puts, std::size_t count, bool keep, const tw_store_member *who);
 int remove(session &to, const char *kind, const char *key);
 std::int64_t requeue(session &to, const char *kind, const char *key);
+
+// --- looking.cpp
+
 int list(session &of, const tw_durable_filter &filter, const char *only, tw_store_visitor *each, void *arg);
 std::int64_t count(session &of, const tw_durable_filter &filter);
+std::int64_t change(session &to, const tw_durable_filter &filter, const char *only, tw_store_change what);
+int tallies(session &of, const std::int64_t *times, std::size_t count, std::uint64_t most,
+            tw_durable_tally_visitor *each, void *arg);
+int announce(session &to, const tw_store_member &who, const char *const *kinds, std::size_t count,
+             std::int64_t clock_offset_ns);
+int members(session &of, tw_durable_member_visitor *each, void *arg);
 
 // --- members.cpp
 

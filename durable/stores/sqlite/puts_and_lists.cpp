@@ -4,11 +4,11 @@
 #include <cerrno>
 #include <optional>
 
+#include "stores/selection.hpp"
+
 namespace tickwheel::durable::sqlite {
 
 namespace {
-
-constexpr std::int64_t any_state = 15;
 
 // Binds the parameters of insert_job and replace_job.
 query &with_job(query &to, const tw_durable_job &job, std::int64_t due) {
@@ -26,22 +26,6 @@ int replace(session &to, const tw_durable_job &job, std::int64_t due) {
 int insert(session &to, const tw_durable_job &job, std::int64_t due) {
     query inserting(to, sql::insert_job);
     return with_job(inserting, job, due).run();
-}
-
-// Binds the parameters that all lists have.
-query &with_filter(query &to, const tw_durable_filter &filter) {
-    const std::size_t most = std::min<std::size_t>(filter.limit, INT64_MAX);
-    to.with(filter.states != 0 ? static_cast<std::int64_t>(filter.states) : any_state);
-    return to.with(most != 0 ? static_cast<std::int64_t>(most) : -1);
-}
-
-// Binds those parameters, and if the filter has a kind, the kind and one key: `key`, or the key after which
-// the list begins. All keys sort after the empty text.
-query &with_kind(query &to, const tw_durable_filter &filter, const char *key) {
-    if (filter.kind == nullptr)
-        return with_filter(to, filter);
-    const char *const after = filter.after != nullptr ? filter.after : "";
-    return with_filter(to, filter).with(filter.kind).with(key != nullptr ? key : after);
 }
 
 }  // namespace
@@ -160,7 +144,7 @@ std::int64_t requeue(session &to, const char *kind, const char *key) {
     });
 }
 
-// --- lists -----------------------------------------------------------------------------------
+// --- entries ---------------------------------------------------------------------------------
 
 namespace {
 
@@ -211,30 +195,9 @@ int entry_of(session &of, query &row, tw_durable_entry &entry) {
     entry.token = row.number(token);
     entry.holder = row.text(holder_name);
     entry.error = row.text(error);
+    if (entry.state == TW_DURABLE_PENDING)
+        entry.state = state_at_rest(entry);
     return row.is_cut() ? of.fail(-ENOMEM, "no memory") : 0;
-}
-
-int list(session &of, const tw_durable_filter &filter, const char *only, tw_store_visitor *each, void *arg) {
-    query listed(of, filter.kind == nullptr ? sql::list_all
-                     : only == nullptr      ? sql::list_kind
-                                            : sql::list_one);
-    with_kind(listed, filter, only);
-    int result = listed.row();
-    while (result == 1) {
-        tw_durable_entry entry;
-        if (const int failure = entry_of(of, listed, entry); failure != 0)
-            return failure;
-        if (const int ended = each(&entry, arg); ended != 0)
-            return ended;
-        result = listed.row();
-    }
-    return result;
-}
-
-std::int64_t count(session &of, const tw_durable_filter &filter) {
-    query counted(of, filter.kind == nullptr ? sql::count_all : sql::count_kind);
-    const int result = with_kind(counted, filter, nullptr).row();
-    return result == 1 ? counted.number(0) : result;
 }
 
 }  // namespace tickwheel::durable::sqlite

@@ -291,10 +291,16 @@ int session::other_news(std::int64_t &ready) {
 
 // --- queries ---------------------------------------------------------------------------------
 
-query::query(session &of, sql which) : of_(of) { error_ = of.prepare(which, statement_); }
+query::query(session &of, sql which) : of_(of), is_kept_(true) { error_ = of.prepare(which, statement_); }
+
+query::query(session &of, const std::string &text) : of_(of), is_kept_(false) {
+    bound(sqlite3_prepare_v2(of.handle_, with_schema(text, of.schema_).c_str(), -1, &statement_, nullptr));
+}
 
 query::~query() {
-    if (statement_ == nullptr)
+    if (!is_kept_)
+        sqlite3_finalize(statement_);
+    if (statement_ == nullptr || !is_kept_)
         return;
     sqlite3_reset(statement_);
     sqlite3_clear_bindings(statement_);

@@ -125,11 +125,12 @@ class session {
     std::int64_t known_news_ = 0, own_news_ = 0;
 };
 
-// One use of a statement. Values are bound in the order of its parameters, and must last as long as this
-// object.
+// One use of a statement. In a text, `@` stands for the schema's name and an underscore. Values are bound in
+// the order of its parameters, and must last as long as this object.
 class query {
   public:
     query(session &of, sql which);
+    query(session &of, const std::string &text);  // a statement that is not kept
     query(const query &) = delete;
     query &operator=(const query &) = delete;
     ~query();
@@ -164,6 +165,7 @@ class query {
 
     session &of_;
     sqlite3_stmt *statement_ = nullptr;
+    const bool is_kept_;
     int error_ = 0, parameter_ = 0;
     bool is_cut_ = false;
 };

@@ -14,9 +14,6 @@ namespace {
     "holder, @member.name"
 #define JOBS "@job left join @member on @member.id = holder"
 
-// A job's state as a value of enum tw_durable_state.
-#define STATE "case when failed then 8 when holder is null then 1 when started then 4 else 2 end"
-
 #define IS_PENDING "holder is null and failed = 0"
 #define IS_NAMED "kind = ?1 and key = ?2"
 #define IS_HELD "kind = ?1 and key = ?2 and holder = ?3 and token = ?4"
@@ -44,15 +41,9 @@ constexpr std::array<const char *, static_cast<std::size_t>(sql::count)> texts =
     REQUEUE " and kind = ?2",
     REQUEUE " and kind = ?2 and key = ?3",
 
-    // The lists and counts: ?1 states, ?2 limit, ?3 kind, ?4 the key, or the key before the first
-    "select " JOB_COLUMNS " from " JOBS " where (" STATE ") & ?1 order by kind, key limit ?2",
-    "select " JOB_COLUMNS " from " JOBS " where kind = ?3 and key > ?4 and (" STATE
-    ") & ?1 order by key limit ?2",
-    "select " JOB_COLUMNS " from " JOBS " where kind = ?3 and key = ?4 and (" STATE ") & ?1 limit ?2",
-    "select count(*) from (select 1 from @job where (" STATE ") & ?1 limit ?2)",
-    "select count(*) from (select 1 from @job where kind = ?3 and key > ?4 and (" STATE ") & ?1 limit ?2)",
+    "select " JOB_COLUMNS " from " JOBS " where " IS_NAMED,
 
-    "insert into @member (name, epoch, lease, dead) values (?1, 1, ?2, 0)",
+    "insert into @member (name, epoch, lease, dead, joined) values (?1, 1, ?2, 0, ?3)",
     "select epoch, lease from @member where id = ?1 and dead = 0",
     "update @member set lease = ?3 where id = ?1 and epoch = ?2 and dead = 0",
     "update @member set epoch = epoch + 1 where id = ?1 and dead = 0",

@@ -16,11 +16,7 @@ enum class sql : unsigned {
     requeue_all,
     requeue_kind,
     requeue_one,
-    list_all,
-    list_kind,
-    list_one,
-    count_all,
-    count_kind,
+    find_job,
 
     join,
     find_member,

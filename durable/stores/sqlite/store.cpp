@@ -225,6 +225,20 @@ int start(void *raw, const tw_store_member *who, tw_store_start *starts, std::si
 int settle(void *raw, const tw_store_member *who, tw_store_outcome *outcomes, std::size_t count) {
     return on(raw, [=](session &to) { return sqlite::settle(to, *who, outcomes, count); });
 }
+int announce(void *raw, const tw_store_member *who, const char *const *kinds, std::size_t count,
+             std::int64_t clock_offset_ns) {
+    return on(raw, [=](session &to) { return sqlite::announce(to, *who, kinds, count, clock_offset_ns); });
+}
+int members(void *raw, tw_durable_member_visitor *each, void *arg) {
+    return on(raw, [=](session &to) { return sqlite::members(to, each, arg); });
+}
+int tallies(void *raw, const std::int64_t *times, std::size_t count, std::uint64_t most,
+            tw_durable_tally_visitor *each, void *arg) {
+    return on(raw, [=](session &to) { return sqlite::tallies(to, times, count, most, each, arg); });
+}
+std::int64_t change(void *raw, const tw_durable_filter *filter, const char *key, tw_store_change what) {
+    return on(raw, [=](session &to) { return sqlite::change(to, *filter, key, what); });
+}
 
 // --- notifications ---------------------------------------------------------------------------
 
@@ -295,6 +309,10 @@ const tw_store sqlite_store = {
     .settle = settle,
     .listen = listen,
     .read_notifications = read_notifications,
+    .announce = announce,
+    .members = members,
+    .tallies = tallies,
+    .change = change,
 };
 
 }  // namespace tickwheel::durable

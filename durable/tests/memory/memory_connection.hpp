@@ -48,6 +48,9 @@ std::int64_t bury(void *of, std::size_t limit);
 int claim(void *of, const tw_store_claim *request, tw_store_taker *each, void *arg, tw_store_look *look);
 int start(void *of, const tw_store_member *who, tw_store_start *starts, std::size_t count,
           std::int64_t *now_ns);
+int announce(void *of, const tw_store_member *who, const char *const *kinds, std::size_t count,
+             std::int64_t clock_offset_ns);
+int members(void *of, tw_durable_member_visitor *each, void *arg);
 int settle(void *of, const tw_store_member *who, tw_store_outcome *outcomes, std::size_t count);
 
 }  // namespace memory

@@ -25,7 +25,11 @@ bool by_token::operator()(const job *one, const job *other) const { return one->
 tw_durable_state job::state() const {
     if (holder != nullptr)
         return started ? TW_DURABLE_STARTED : TW_DURABLE_HELD;
-    return failed ? TW_DURABLE_FAILED : TW_DURABLE_PENDING;
+    if (failed)
+        return TW_DURABLE_FAILED;
+    const bool is_given_up =
+        data.error && data.attempts == 0 && data.ready == data.due && (data.period != 0 || data.cron);
+    return is_given_up ? TW_DURABLE_GIVEN_UP : TW_DURABLE_PENDING;
 }
 
 namespace {
@@ -96,6 +100,7 @@ member *database::find_claimer(const tw_store_member &who, std::int64_t now) {
 void database::take_out(job &stored) {
     switch (stored.state()) {
     case TW_DURABLE_PENDING:
+    case TW_DURABLE_GIVEN_UP:
         stored.unused = stored.of->pending.extract(&stored);
         break;
     case TW_DURABLE_FAILED:
@@ -109,6 +114,7 @@ void database::take_out(job &stored) {
 void database::put_in(job &stored) {
     switch (stored.state()) {
     case TW_DURABLE_PENDING:
+    case TW_DURABLE_GIVEN_UP:
         stored.of->pending.insert(std::move(stored.unused));
         break;
     case TW_DURABLE_FAILED:

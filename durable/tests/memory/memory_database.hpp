@@ -74,8 +74,9 @@ struct kind {
 using kind_map = std::map<std::string, kind, std::less<>>;
 
 struct member {
-    std::int64_t id = 0, epoch = 1, lease_end = 0;
-    bool dead = false;
+    std::int64_t id = 0, epoch = 1, joined = 0, lease_end = 0, clock_offset = 0;
+    bool dead = false, knows_kinds = false;
+    std::vector<std::string> kinds;
     std::string name;
     held_index held;
 };

@@ -15,7 +15,8 @@ int join(void *of, const char *name, std::int64_t lease_ns, tw_store_member *out
         member fresh;
         fresh.id = id;
         fresh.name = name;
-        fresh.lease_end = time_after(self.now(), lease_ns);
+        fresh.joined = self.now();
+        fresh.lease_end = time_after(fresh.joined, lease_ns);
         self.base->members.emplace(id, std::move(fresh));
         self.base->last_member = id;
         *out = {.id = id, .epoch = 1};
@@ -100,6 +101,54 @@ std::int64_t bury(void *of, std::size_t limit) {
         self.base->tell(&self.listening, first, now);
         return static_cast<std::int64_t>(count);
     });
+}
+
+int announce(void *of, const tw_store_member *who, const char *const *kinds, std::size_t count,
+             std::int64_t clock_offset_ns) {
+    return locked(of, [=](connection &self) {
+        member *const found = self.base->find(*who);
+        if (found == nullptr || found->epoch != who->epoch)
+            return -ESTALE;
+        found->kinds = std::vector<std::string>(kinds, kinds + count);
+        found->clock_offset = clock_offset_ns;
+        found->knows_kinds = true;
+        return 0;
+    });
+}
+
+// Copies the members, and visits the copies with the database unlocked.
+int members(void *of, tw_durable_member_visitor *each, void *arg) {
+    struct copy {
+        tw_durable_member seen;
+        std::string name;
+        std::vector<std::string> kinds;
+    };
+    std::vector<copy> all;
+    const int error = locked(of, [&](connection &self) {
+        for (const auto &[id, from] : self.base->members) {
+            const auto started = std::count_if(from.held.begin(), from.held.end(),
+                                               [](const job *one) { return one->started; });
+            const auto held =
+                static_cast<std::uint64_t>(from.held.size()) - static_cast<std::uint64_t>(started);
+            all.push_back({{id, nullptr, from.joined, from.lease_end, from.dead ? 1 : 0, held,
+                            static_cast<std::uint64_t>(started), nullptr, 0, from.knows_kinds ? 1 : 0,
+                            from.clock_offset},
+                           from.name,
+                           from.kinds});
+        }
+        return 0;
+    });
+    for (std::size_t i = 0; error == 0 && i < all.size(); ++i) {
+        std::vector<const char *> kinds;
+        for (const std::string &kind : all[i].kinds)
+            kinds.push_back(kind.c_str());
+        all[i].seen.name = all[i].name.c_str();
+        all[i].seen.kinds = kinds.data();
+        all[i].seen.kinds_count = kinds.size();
+        if (const int ended = each(&all[i].seen, arg); ended != 0)
+            return ended;
+    }
+    return error;
 }
 
 // --- claiming --------------------------------------------------------------------------------

@@ -11,6 +11,9 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 #include "memory_connection.hpp"
 #include "memory_store.h"
@@ -191,7 +194,9 @@ struct walk {
     explicit walk(const tw_durable_filter &from) : filter(from) {
         if (filter.kind != nullptr)
             kind_name = filter.kind;
-        if (filter.kind != nullptr && filter.after != nullptr)
+        else if (filter.after != nullptr && filter.ready_before_ns == 0)
+            kind_name = filter.after_kind;
+        if (filter.after != nullptr && filter.ready_before_ns == 0)
             after = filter.after;
         if (filter.limit != 0)
             left = filter.limit;
@@ -215,7 +220,33 @@ struct walk {
     }
 
     [[nodiscard]] bool selects(const job &candidate) const {
-        return filter.states == 0 || (filter.states & static_cast<unsigned>(candidate.state())) != 0;
+        if (filter.states != 0 && (filter.states & static_cast<unsigned>(candidate.state())) == 0)
+            return false;
+        const std::int64_t ready = candidate.data.ready;
+        if (filter.ready_before_ns == 0)
+            return true;
+        if (ready < filter.ready_from_ns ||
+            (ready >= filter.ready_before_ns && filter.ready_before_ns != TW_NO_DEADLINE))
+            return false;
+        const char *const kind = filter.after_kind != nullptr ? filter.after_kind : filter.kind;
+        return ready > filter.ready_from_ns || filter.after == nullptr ||
+               std::make_pair(*candidate.of->name, *candidate.key) >
+                   std::make_pair(std::string(kind), std::string(filter.after));
+    }
+
+    // All selected jobs in the order of the filter.
+    std::vector<job *> all(database &base) {
+        const bool by_ready = filter.ready_before_ns != 0;
+        std::vector<job *> found;
+        const std::uint64_t most = std::exchange(left, by_ready ? UINT64_MAX : left);
+        go(base, [&found](const job &each) { return found.push_back(const_cast<job *>(&each)), true; });
+        if (by_ready)
+            std::sort(found.begin(), found.end(), [](const job *one, const job *other) {
+                return std::tie(one->data.ready, *one->of->name, *one->key) <
+                       std::tie(other->data.ready, *other->of->name, *other->key);
+            });
+        found.resize(std::min<std::size_t>(found.size(), most));
+        return found;
     }
 };
 
@@ -237,6 +268,17 @@ int copy_some(connection &self, walk &position, std::vector<copied_job> &into) {
 int list_all(void *of, const tw_durable_filter &filter, tw_store_visitor *each, void *arg) {
     walk position(filter);
     std::vector<copied_job> some;
+    if (filter.ready_before_ns != 0) {
+        const int error = locked(of, [&](connection &self) {
+            for (const job *found : position.all(*self.base))
+                some.emplace_back(*found);
+            return 0;
+        });
+        for (std::size_t i = 0; error == 0 && i < some.size(); ++i)
+            if (const int result = each(some[i].visit(), arg); result != 0)
+                return result;
+        return error;
+    }
     do {
         const int error = locked(of, [&](connection &self) { return copy_some(self, position, some); });
         if (error != 0)
@@ -274,6 +316,91 @@ std::int64_t count(void *of, const tw_durable_filter *filter) {
         walk(*filter).go(*self.base, [&sum](const job &) { return ++sum, true; });
         return sum;
     });
+}
+
+bool fire(job &stored, std::int64_t now) {
+    if (stored.started || (!stored.failed && stored.data.ready <= now))
+        return false;
+    job_data &data = stored.data;
+    database::take_out(stored);
+    if (data.due > now && data.cron)
+        data.due = now - 1000;
+    else if (data.due > now && data.period != 0)
+        data.due = std::max<std::int64_t>(0, data.due - (data.due - now + data.period - 1) / data.period *
+                                                            data.period);
+    if (stored.failed) {
+        data.attempts = 0;
+        data.error.reset();
+    }
+    data.ready = now;
+    stored.failed = false;
+    stored.holder = nullptr;
+    database::put_in(stored);
+    return true;
+}
+
+std::int64_t change(void *of, const tw_durable_filter *filter, const char *key, tw_store_change what) {
+    return locked(of, [=](connection &self) {
+        const std::int64_t now = self.now();
+        std::int64_t count = 0;
+        for (job *const each : walk(*filter).all(*self.base)) {
+            if (key != nullptr && *each->key != key)
+                continue;
+            if (what == TW_STORE_REMOVE)
+                self.base->erase(*each);
+            else if (!fire(*each, now))
+                continue;
+            ++count;
+        }
+        if (count != 0 && what == TW_STORE_FIRE)
+            self.base->tell(&self.listening, now, now);
+        return count;
+    });
+}
+
+// --- tallies -------------------------------------------------------------------------------
+
+struct tally {
+    std::string kind;
+    tw_durable_tally seen{};
+    std::vector<std::uint64_t> pending;
+};
+
+tally tally_of(const std::string &name, const kind &of, const std::int64_t *times, std::size_t count,
+               std::uint64_t most) {
+    tally all{name, {}, std::vector<std::uint64_t>(count + 1)};
+    const auto add = [most](std::uint64_t &sum) { sum += sum < most ? 1 : 0; };
+    for (const auto &[key, each] : of.jobs) {
+        const tw_durable_state state = each.state();
+        if (state == TW_DURABLE_HELD || state == TW_DURABLE_STARTED)
+            ++(state == TW_DURABLE_HELD ? all.seen.held : all.seen.started);
+        else if (state == TW_DURABLE_FAILED)
+            add(all.seen.failed);
+        else
+            add(all.pending[static_cast<std::size_t>(std::upper_bound(times, times + count, each.data.ready) -
+                                                     times)]);
+        if (state == TW_DURABLE_GIVEN_UP)
+            add(all.seen.given_up);
+    }
+    all.seen.first_ready_ns = of.pending.empty() ? TW_NO_DEADLINE : (*of.pending.begin())->data.ready;
+    return all;
+}
+
+int tallies(void *of, const std::int64_t *times, std::size_t count, std::uint64_t most,
+            tw_durable_tally_visitor *each, void *arg) {
+    std::vector<tally> all;
+    const int error = locked(of, [&](connection &self) {
+        for (const auto &[name, found] : self.base->kinds)
+            all.push_back(tally_of(name, found, times, count, most != 0 ? most : UINT64_MAX));
+        return 0;
+    });
+    for (std::size_t i = 0; error == 0 && i < all.size(); ++i) {
+        all[i].seen.kind = all[i].kind.c_str();
+        all[i].seen.pending = all[i].pending.data();
+        if (const int ended = each(&all[i].seen, arg); ended != 0)
+            return ended;
+    }
+    return error;
 }
 
 // --- notifications ---------------------------------------------------------------------------
@@ -330,4 +457,8 @@ const tw_store memory_store = {
     .settle = memory::settle,
     .listen = memory::listen,
     .read_notifications = memory::read_notifications,
+    .announce = memory::announce,
+    .members = memory::members,
+    .tallies = memory::tallies,
+    .change = memory::change,
 };

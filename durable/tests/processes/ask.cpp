@@ -2,10 +2,11 @@
 // server.py and tool.py run it.
 //
 //   open ADDRESS [SETTING=VALUE...]  schema=TEXT name=TEXT runtime=1, and timeout_ms, poll_ms, lease_ms,
-//                                    horizon_ms=N
+//                                    horizon_ms, hold=N
 //   handle KIND                      from then on prints a line for each fire and each event. The handlers of
 //                                    "slow" run until the input ends, those of "held" until "go"; "bad"
-//                                    fails at its first try, for a reason that would clear a terminal
+//                                    fails at its first try, for a reason that would clear a terminal;
+//                                    "retry" fails and is tried again after a minute
 //   put KIND KEY MILLISECONDS
 //   remove KIND KEY
 //   list                             one job on each line: kind, key, state and error
@@ -67,6 +68,8 @@ tw_durable_answer on_fire(tw_durable_fire *fire, void *arg) {
         static_cast<program *>(arg)->has_ended.wait(false);
     if (fire->kind == std::string("held"))
         static_cast<program *>(arg)->may_go.wait(false);
+    if (fire->kind == std::string("retry"))
+        return tw_durable_failed(fire, "no ink");
     return fire->kind == std::string("bad") ? tw_durable_failed(fire, "no \033[2Jpaper") : TW_DURABLE_DONE;
 }
 
@@ -101,6 +104,7 @@ int open(program &self, std::istream &words) {
     options.poll_ns = milliseconds(all, "poll_ms");
     options.lease_ns = milliseconds(all, "lease_ms");
     options.horizon_ns = milliseconds(all, "horizon_ms");
+    options.hold = all.count("hold") != 0 ? static_cast<std::uint32_t>(std::stoul(all.at("hold"))) : 0;
     options.on_event = on_event;
     options.on_event_arg = &self;
     if (all.count("runtime") != 0 &&
@@ -131,6 +135,7 @@ int handle(program &self, std::istream &words) {
     words >> kind;
     tw_durable_retries retries{};
     retries.attempts = kind == "bad" ? 1 : 0;
+    retries.backoff_ns = kind == "retry" ? 60 * TW_SECOND : 0;
     return tw_durable_register(self.jobs, kind.c_str(), on_fire, &self, &retries);
 }
 

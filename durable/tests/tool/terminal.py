@@ -77,19 +77,33 @@ class Terminal:
 
 def follows_what_happens(tool):
     terminal = Terminal(tool, 30, 200)
-    lines = terminal.picture_with("nothing is held or started")
-    assert len(lines) == 30 and "by the database's clock: 0 pending, 0 held, 0 started, 0 failed" in lines[0]
+    lines = terminal.picture_with("nothing is late, held or started, and nothing has failed")
+    assert len(lines) == 30 and "by the database's clock; 0 processes are alive" in lines[0]
+    assert lines[1] == "0 late, 0 held, 0 started, 0 failed, 0 given up"
     tool("put", HOSTILE, HOSTILE, "--in", "1h")
     with Handler(handler, tool):
         for i in range(40):
             tool("put", "bad", f"b{i:02}")
         tool("put", "slow", HOSTILE)
-        terminal.picture_with(r"1 pending, 0 held, 1 started, 40 failed")
+        terminal.picture_with(r"0 held, 1 started, 40 failed")
         lines = terminal.picture_with(r"slow .* started .* (late|now)")
-        assert len(lines) == 30 and any(line.startswith("slow") and SHOWN[:27] in line for line in lines), lines
-        assert sum(line.startswith("bad") for line in lines) >= 10
+        assert len(lines) == 30 and any(line.startswith("slow") and SHOWN[:17] in line for line in lines), lines
+        assert lines[2].startswith("nobody handles " + SHOWN) and sum(line.startswith("bad") for line in lines) >= 10
     os.write(terminal.outer, b"xq")
     terminal.ended()
+
+
+def shows_what_is_late_first(tool):
+    """In 80 columns and 24 rows, whatever there is."""
+    for i in range(60):
+        tool("put", "late", f"{i:02}" + "x" * 100, "--at", f"2020-01-01T00:00:{59 - i % 60:02}Z")
+    terminal = Terminal(tool, 24, 80)
+    lines = terminal.picture_with("60 late by")
+    assert lines[4].startswith("KIND") and lines[5].startswith("late") and "59xxx" in lines[5], lines
+    assert not any(line.endswith("...") and len(line) == 80 for line in lines), lines  # nothing was cut at the edge
+    os.write(terminal.outer, b"q")
+    terminal.ended()
+    tool("remove", "late", "--yes")
 
 
 def fits_into_any_terminal(tool):
@@ -138,4 +152,4 @@ def prints_lines_elsewhere(tool):
     assert watch.wait(60) != 0
 
 
-run(program, (follows_what_happens, fits_into_any_terminal, ends_by_signals, prints_lines_elsewhere))
+run(program, (follows_what_happens, shows_what_is_late_first, fits_into_any_terminal, ends_by_signals, prints_lines_elsewhere))

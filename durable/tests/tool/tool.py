@@ -58,28 +58,36 @@ class Tool:
 class Handler:
     """A process (ask.cpp) that handles jobs while this object is open. Its name would clear a terminal."""
 
-    def __init__(self, program, tool):
+    def __init__(self, program, tool, kinds=("slow", "held", "bad"), name="host\x1b[2J_17", settings="horizon_ms=60000"):
         self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        for words in (f"open {tool.address} runtime=1 name=host\x1b[2J_17 horizon_ms=60000 schema={tool.schema}",
-                      "handle slow", "handle held", "handle bad"):
-            print(words, file=self.process.stdin, flush=True)
-            while "result" not in (said := json.loads(self.process.stdout.readline())):
-                pass
-            assert said["result"] == 0, said
+        self.do(f"open {tool.address} runtime=1 name={name} {settings} schema={tool.schema}")
+        for kind in kinds:
+            self.do(f"handle {kind}")
+
+    def do(self, words):
+        print(words, file=self.process.stdin, flush=True)
+        while "result" not in (said := json.loads(self.process.stdout.readline())):
+            pass
+        assert said["result"] == 0, said
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait(60)
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        self.process.stdin.close()
-        assert self.process.wait(60) == 0
+        if self.process.poll() is None:
+            self.process.stdin.close()
+            assert self.process.wait(60) == 0
         self.process.stdout.close()
 
 
-def run(program, tests):
-    """Calls each test(tool), on one database in a new file."""
+def run(program, tests, address=None):
+    """Calls each test(tool), on one database: in a new file, if no address is given."""
     with tempfile.TemporaryDirectory() as folder:
-        tool = Tool(program, f"sqlite:{folder}/jobs.db")
+        tool = Tool(program, address or f"sqlite:{folder}/jobs.db")
         tool("put", "k", "x")  # creates the database
         tool("remove", "k", "x")
         for each in tests:

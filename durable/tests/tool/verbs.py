@@ -137,11 +137,11 @@ def shows_what_handlers_do(tool):
         assert failed["error"] == "no \x1b[2Jpaper" and failed["holder"] is None
         time.sleep(1.1)
         shown = tool("watch", "--once")
-        assert is_safe(shown) and "0 pending, 1 held, 1 started, 1 failed" in shown
-        assert re.search(r"held +h +held .* in \d+ s .*host\\x1b\[2J_17", shown)
-        assert re.search(r"slow +s +started .* \d\.\d s late .*host\\x1b\[2J_17", shown)
-        assert re.search(r"bad +b +failed .* \d\.\d s ago +1 .*no \\x1b\[2Jpaper", shown)
-        assert "nothing is held or started" in tool("watch", "none", "--once")
+        assert is_safe(shown) and "0 late, 1 held, 1 started, 1 failed, 0 given up" in shown
+        assert "; 1 process is alive\n" in shown and max(len(line) for line in shown.splitlines()) <= 80
+        assert re.search(r"slow +s +started +\d\.\d s late +host\\x1b\[2J_17\nheld +h +held +in \d+ s +host\\x1b\[2J_17", shown)
+        assert re.search(r"bad +b +failed +\d\.\d s ago +no \\x1b\[2Jpaper", shown)
+        assert "nothing is late, held or started" in tool("watch", "none", "--once")
         described = tool("get", "bad", "b")
         assert is_safe(described) and "tries:     1 have failed" in described and r"error:     no \x1b" in described
         assert tool("remove", "slow", "s") == "removed; its handler was started, and may be running\n"

@@ -36,7 +36,8 @@ enum class durable_state : unsigned {
     pending = TW_DURABLE_PENDING,
     held = TW_DURABLE_HELD,
     started = TW_DURABLE_STARTED,
-    failed = TW_DURABLE_FAILED
+    failed = TW_DURABLE_FAILED,
+    given_up = TW_DURABLE_GIVEN_UP
 };
 
 // Refers to the caller's text or bytes, and is valid as long as these.

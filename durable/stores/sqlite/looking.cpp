@@ -1,0 +1,292 @@
+// Lists and counts, changes of all jobs that a filter selects, and what people see of members.
+#include <algorithm>
+#include <cerrno>
+#include <deque>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "operations.hpp"
+#include "stores/selection.hpp"
+
+namespace tickwheel::durable::sqlite {
+
+namespace {
+
+#define IS_PENDING "holder is null and failed = 0"
+#define IS_GIVEN_UP \
+    IS_PENDING " and error is not null and attempts = 0 and ready = due and (period <> 0 or cron is not " \
+               "null)"
+
+constexpr const char *columns =
+    "kind, key, payload, due, period, cron, zone, missed, grace, ready, attempts, "
+    "token, started, failed, error, holder";
+
+struct value {
+    std::int64_t number;
+    std::optional<std::string> text;
+};
+
+struct dialect {
+    static std::string held() { return "holder is not null"; }
+
+    static constexpr const char *table = "@job", *pending = IS_PENDING, *given_up = IS_GIVEN_UP,
+                                *failed = "failed = 1", *started = "started = 1",
+                                *not_started = "started = 0";
+
+    static std::string of_each_kind(const std::string &wanted, const std::string &condition,
+                                    const std::string &) {
+        return "select " + wanted + " from each_kind cross join @job where kind = each_kind.name and " +
+               condition;
+    }
+
+    std::string text(const char *value) {
+        all.push_back({0, value});
+        return '?' + std::to_string(all.size());
+    }
+    std::string number(std::uint64_t value) {
+        all.push_back({static_cast<std::int64_t>(value), std::nullopt});
+        return '?' + std::to_string(all.size());
+    }
+    std::string time(std::int64_t ns) { return number(static_cast<std::uint64_t>(ns / microsecond)); }
+
+    void bind_to(query &to) const {
+        for (const value &each : all) {
+            if (each.text)
+                to.with(each.text->c_str());
+            else
+                to.with(each.number);
+        }
+    }
+
+    std::deque<value> all;  // never moves its texts
+};
+using selected = selection<dialect>;
+
+// Reads the only row of a statement.
+int read_one(query &from) {
+    const int found = from.row();
+    return found < 0 ? found : 0;
+}
+
+// Calls each(kind) for all kinds of the jobs with this condition.
+template <class Each> int for_each_kind(session &of, const char *condition, const Each &each) {
+    query kinds(of, "with recursive " + selected::each_kind("each_kind", condition) +
+                        "select name from each_kind where name is not null");
+    int result = kinds.row();
+    for (; result == 1; result = kinds.row())
+        if (const int error = each(kinds.text(0)); error != 0)
+            return error;
+    return result;
+}
+
+// Lowers `last` to the ready time of the last job of this kind that the limit lets in.
+int read_last(session &of, selected &chosen, const char *kind, std::int64_t &last) {
+    query found(of, chosen.last_of(kind));
+    chosen.values().bind_to(found);
+    const int row = found.row();
+    if (row == 1)
+        last = std::min(last, found.time(0));
+    return row < 0 ? row : 0;
+}
+
+// SQLite sorts all jobs of all kinds before it applies the limit. So this lets it read only those that are
+// ready no later than the last that the limit lets in of any one kind.
+int add_bound(session &of, selected &chosen) {
+    std::int64_t last = TW_NO_DEADLINE;
+    const int error = for_each_kind(of, IS_PENDING, [&](const char *kind) {
+        std::deque<value> &values = chosen.values().all;
+        const std::size_t before = values.size();
+        const int row = read_last(of, chosen, kind, last);
+        values.resize(before);
+        return row;
+    });
+    if (error == 0 && last != TW_NO_DEADLINE)
+        chosen.bound(last);
+    return error;
+}
+
+}  // namespace
+
+int list(session &of, const tw_durable_filter &filter, const char *only, tw_store_visitor *each, void *arg) {
+    selected chosen(filter, only);
+    if (const int error = chosen.needs_bound() ? add_bound(of, chosen) : 0; error != 0)
+        return error;
+    const std::string from = chosen.from(columns);
+    query listed(of, chosen.with() + "select " + columns + ", @member.name from " + from +
+                         " left join @member on @member.id = holder" + chosen.order() + chosen.limit());
+    chosen.values().bind_to(listed);
+    int result = listed.row();
+    for (; result == 1; result = listed.row()) {
+        tw_durable_entry entry;
+        if (const int failure = entry_of(of, listed, entry); failure != 0)
+            return failure;
+        if (const int ended = each(&entry, arg); ended != 0)
+            return ended;
+    }
+    return result;
+}
+
+std::int64_t count(session &of, const tw_durable_filter &filter) {
+    selected chosen(filter, nullptr);
+    const std::string from = chosen.from("kind, key, ready");
+    query counted(of, chosen.with() + "select count(*) from (select 1 from " + from + chosen.limit() + ")");
+    chosen.values().bind_to(counted);
+    const int error = read_one(counted);
+    return error != 0 ? error : counted.number(0);
+}
+
+// A cron job is due a microsecond before it is ready, and a job with a period earlier still: such a fire
+// counts as a try for exactly this due time, however late the process takes it up.
+std::int64_t change(session &to, const tw_durable_filter &filter, const char *only, tw_store_change what) {
+    return in_transaction(to, durability::full, [&]() -> std::int64_t {
+        const std::int64_t now = to.now();
+        selected chosen(filter, only);
+        const std::string from = chosen.from("rowid as place, kind, key, ready");
+        const std::string places =
+            "rowid in (" + chosen.with() + "select place from " + from + chosen.limit() + ")";
+        if (what == TW_STORE_REMOVE) {
+            query removing(to, "delete from @job where " + places);
+            chosen.values().bind_to(removing);
+            return removing.run();
+        }
+        const std::string at = chosen.values().time(now);
+        query firing(to,
+                     "update @job set holder = null, failed = 0, ready = " + at +
+                         ", attempts = case when failed = 1 then 0 else attempts end, "
+                         "error = case when failed = 1 then null else error end, due = case when due <= " +
+                         at + " then due when cron is not null then " + at +
+                         " - 1 when period <> 0 then max(0, due - (due - " + at +
+                         " + period - 1) / period * period) else due end where " + places +
+                         " and started = 0 and (failed = 1 or ready > " + at + ")");
+        chosen.values().bind_to(firing);
+        const int fired = firing.run();
+        const int error = fired > 0 ? to.ring(now, now) : 0;
+        return error != 0 ? error : fired;
+    });
+}
+
+// --- tallies -------------------------------------------------------------------------------------
+
+namespace {
+
+struct tally {
+    std::uint64_t held = 0, started = 0;
+};
+
+int count_some(session &of, const std::string &condition, const char *kind, std::int64_t from,
+               std::int64_t to, std::int64_t most, std::uint64_t &count) {
+    query counted(of, "select count(*) from (select 1 from @job where kind = ?1 and " + condition +
+                          " and ready >= ?2 and ready < ?3 limit ?4)");
+    counted.with(kind).with(from).with(to).with(most);
+    const int error = read_one(counted);
+    count = error == 0 ? static_cast<std::uint64_t>(counted.number(0)) : 0;
+    return error;
+}
+
+int tally_kind(session &of, const std::string &kind, const tally &busy, const std::int64_t *times,
+               std::size_t count, std::int64_t most, tw_durable_tally_visitor *each, void *arg) {
+    std::vector<std::uint64_t> pending(count + 1);
+    tw_durable_tally found = {kind.c_str(), busy.held, busy.started, 0, 0, TW_NO_DEADLINE, pending.data()};
+    for (std::size_t i = 0; i <= count; ++i)
+        if (const int error = count_some(of, IS_PENDING, found.kind, i == 0 ? 0 : times[i - 1] / microsecond,
+                                         i == count ? INT64_MAX : times[i] / microsecond, most, pending[i]);
+            error != 0)
+            return error;
+    if (const int error = count_some(of, "failed = 1", found.kind, 0, INT64_MAX, most, found.failed);
+        error != 0)
+        return error;
+    if (const int error = count_some(of, IS_GIVEN_UP, found.kind, 0, INT64_MAX, most, found.given_up);
+        error != 0)
+        return error;
+    query first(of, sql::first_pending);
+    const int row = first.with(found.kind).row();
+    if (row < 0)
+        return row;
+    found.first_ready_ns = row == 1 ? first.time(0) : TW_NO_DEADLINE;
+    return each(&found, arg);
+}
+
+int read_busy(session &of, std::map<std::string, tally> &all) {
+    query busy(of,
+               "select kind, started, count(*) from @job where holder is not null group by kind, started");
+    int result = busy.row();
+    for (; result == 1; result = busy.row()) {
+        tally &its = all[busy.text(0)];
+        (busy.number(1) != 0 ? its.started : its.held) = static_cast<std::uint64_t>(busy.number(2));
+    }
+    return result;
+}
+
+}  // namespace
+
+int tallies(session &of, const std::int64_t *times, std::size_t count, std::uint64_t most,
+            tw_durable_tally_visitor *each, void *arg) {
+    const std::int64_t limit =
+        most != 0 ? static_cast<std::int64_t>(std::min<std::uint64_t>(most, INT64_MAX)) : INT64_MAX;
+    std::map<std::string, tally> all;
+    const auto add = [&all](const char *kind) { return all.try_emplace(kind), 0; };
+    if (const int error = read_busy(of, all); error != 0)
+        return error;
+    for (const char *const condition : {IS_PENDING, "failed = 1"})
+        if (const int error = for_each_kind(of, condition, add); error != 0)
+            return error;
+    for (const auto &[kind, busy] : all)
+        if (const int ended = tally_kind(of, kind, busy, times, count, limit, each, arg); ended != 0)
+            return ended;
+    return 0;
+}
+
+// --- members -------------------------------------------------------------------------------------
+
+// The column `kinds` has each kind with a zero byte at its end.
+int announce(session &to, const tw_store_member &who, const char *const *kinds, std::size_t count,
+             std::int64_t clock_offset_ns) {
+    std::string all;
+    for (std::size_t i = 0; i < count; ++i)
+        all.append(kinds[i]).push_back('\0');
+    return in_small_transaction(to, durability::normal, [&] {
+        query telling(
+            to, "update @member set kinds = ?3, clock_offset = ?4 where id = ?1 and epoch = ?2 and dead = 0");
+        telling.with(who.id).with(who.epoch).with_bytes(all.data(), all.size()).with_time(clock_offset_ns);
+        const int told = telling.run();
+        if (told < 0)
+            return told;
+        return told == 1 ? 0 : to.fail(-ESTALE, "the member is dead, or its epoch is another");
+    });
+}
+
+int members(session &of, tw_durable_member_visitor *each, void *arg) {
+    query found(of,
+                "select id, name, joined, lease, dead, "
+                "(select count(*) from @job where holder = @member.id and started = 0), "
+                "(select count(*) from @job where holder = @member.id and started = 1), kinds, clock_offset "
+                "from @member order by id");
+    int result = found.row();
+    for (; result == 1; result = found.row()) {
+        tw_durable_member member = {};
+        member.id = found.number(0);
+        member.name = found.text(1);
+        member.joined_ns = found.time(2);
+        member.lease_end_ns = found.time(3);
+        member.dead = static_cast<int>(found.number(4));
+        member.held = static_cast<std::uint64_t>(found.number(5));
+        member.started = static_cast<std::uint64_t>(found.number(6));
+        member.knows_kinds = found.is_null(7) ? 0 : 1;
+        member.clock_offset_ns = found.time(8);
+        std::size_t size = 0;
+        const char *const all = static_cast<const char *>(found.bytes(7, size));
+        std::vector<const char *> kinds;
+        for (std::size_t at = 0; at < size; at += std::char_traits<char>::length(all + at) + 1)
+            kinds.push_back(all + at);
+        member.kinds = kinds.data();
+        member.kinds_count = kinds.size();
+        if (found.is_cut())
+            return of.fail(-ENOMEM, "no memory");
+        if (const int ended = each(&member, arg); ended != 0)
+            return ended;
+    }
+    return result;
+}
+
+}  // namespace tickwheel::durable::sqlite

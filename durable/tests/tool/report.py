@@ -1,0 +1,76 @@
+"""report.py TOOL HANDLER: the page of tickwheel-jobs report, in headless Chromium: nothing in it is executed, whatever the
+names are, and it is not wider than a phone. Ends with 77 where there is no Chromium."""
+import html
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from tool import HOSTILE, Handler, is_safe, run
+
+program, handler = sys.argv[1:]
+chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+if chromium is None:
+    sys.exit(77)
+
+# Each would change the title, or hide the page, if it were executed.
+ATTACKS = ("<script>document.title='pwned'</script>", "'\"><img src=x onerror=\"document.title='pwned'\">",
+           "</td></table></style><style>*{display:none}", "&lt;b&gt;&#60;", "<svg onload=document.title='pwned'>", HOSTILE)
+
+
+def measured(page, width, mode):
+    """The title of the page in a window of this width, and how wide its content is. The page allows no scripts, so a second
+    page holds it in a frame, and reads it from outside. Chromium's window is never narrower than 500 pixels; the frame is."""
+    outer = page + ".outer.html"
+    with open(outer, "w", encoding="utf-8") as file:
+        file.write(f"""<!doctype html><body><iframe id=f width={width} height=800 src="file://{page}"></iframe><script>
+            f.onload = () => {{ const d = f.contentDocument;
+                document.title = JSON.stringify([d.title, d.documentElement.scrollWidth,
+                    getComputedStyle(d.body).backgroundColor, d.querySelectorAll('script, img').length,
+                    d.querySelectorAll('td').length]) }}</script>""")
+    with tempfile.TemporaryDirectory() as profile:
+        done = subprocess.run([chromium, "--headless=new", "--no-sandbox", "--disable-gpu", "--allow-file-access-from-files",
+                               f"--user-data-dir={profile}", f"--blink-settings=preferredColorScheme={mode}",
+                               "--virtual-time-budget=5000", "--dump-dom", f"file://{outer}"], capture_output=True, timeout=120)
+    found = re.search(r"<title>(\[.*?\])</title>", done.stdout.decode())
+    assert found, done
+    return json.loads(html.unescape(found[1]))
+
+
+def writes_a_page(tool):
+    for i, attack in enumerate(ATTACKS):
+        tool("put", attack, attack, *([] if i % 2 else ["--in", "2h"]))
+    tool("put", "k" * 512, "世" * 170)
+    tool("put", "sweep", "carts", "--every", "1h")
+    tool("put", "each", "minute", "--cron", "* * * * *")
+    with Handler(handler, tool, ("bad", "slow"), "<i>A</i>"):
+        tool("put", "bad", "x")
+        tool("put", "slow", "<b>y</b>")
+        tool.wait_for(1, "bad", "--state", "failed")
+        tool.wait_for(1, "slow", "--state", "started")
+        with tempfile.TemporaryDirectory() as folder:
+            page = os.path.join(folder, "jobs.html")
+            assert tool("report", page) == "" and os.listdir(folder) == ["jobs.html"]
+            with open(page, encoding="utf-8") as file:
+                text = file.read()
+            assert is_safe(text) and "<script" not in text and "src=" not in text.replace("src=x onerror", "")
+            for attack in ATTACKS[:5]:
+                assert attack not in text and html.escape(attack).replace("&#x27;", "&#39;")[:60] in text, attack
+            assert re.search(r"<i class=c\d></i>each <b>14\d\d</b>", text), "a minute is not counted at each due time"
+            assert re.search(r"<i class=c\d></i>sweep <b>2[34]</b>", text), "an hour is not counted at each due time"
+            colours = set()
+            for width in (390, 1280):
+                for mode in (0, 1):
+                    title, wide, colour, scripts, cells = measured(page, width, mode)
+                    assert title.startswith("Jobs, 20") and scripts == 0 and cells > 20, (title, scripts, cells)
+                    assert wide <= width, f"the page is {wide} pixels wide in a window of {width}"
+                    colours.add(colour)
+            assert len(colours) == 2, colours  # light and dark
+            said = tool.fails(1, "No such file", "report", os.path.join(folder, "none", "jobs.html"))
+            assert "--help" not in said
+
+
+run(program, (writes_a_page,))

@@ -470,7 +470,7 @@ TEST(tables_of_a_later_release_are_refused) {
     }
     const connection to(path);
     assert_int_equal(to.error(), -EPROTO);
-    assert_true(to.why().find("to version 2, and this one knows version 1: use the later release") !=
+    assert_true(to.why().find("to version 3, and this one knows version 2: use the later release") !=
                 std::string::npos);
     assert_string_equal(other_program(path).ask("select count(*) from tickwheel_job").c_str(), "1");
 }

@@ -59,7 +59,9 @@ def writes_a_page(tool):
             assert is_safe(text) and "<script" not in text and "src=" not in text.replace("src=x onerror", "")
             for attack in ATTACKS[:5]:
                 assert attack not in text and html.escape(attack).replace("&#x27;", "&#39;")[:60] in text, attack
-            assert re.search(r"<i class=c\d></i>each <b>14\d\d</b>", text), "a minute is not counted at each due time"
+            # The page shows the present hour and the next 23.
+            minutes = re.search(r"<i class=c\d></i>each <b>(\d+)</b>", text)
+            assert 1380 <= int(minutes[1]) <= 1440, "a minute is not counted at each due time"
             assert re.search(r"<i class=c\d></i>sweep <b>2[34]</b>", text), "an hour is not counted at each due time"
             colours = set()
             for width in (390, 1280):

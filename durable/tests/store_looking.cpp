@@ -318,8 +318,9 @@ TEST(a_fire_takes_a_held_job_from_its_member) {
 TEST(a_fire_of_a_failed_job_requeues_it) {
     put_each_state();
     assert_int_equal(fire("a", "failed"), 1);
-    const seen again = to.claim(who, {"a"}).at(0);
-    assert_true(again.attempts == 0 && !again.error.has_value());
+    const seen again = to.get("a", "failed").value();
+    assert_int_equal(again.state, TW_DURABLE_PENDING);
+    assert_true(again.ready <= to.now() && again.attempts == 0 && !again.error.has_value());
 }
 
 TEST(a_fire_of_a_job_that_waits_for_its_next_try_keeps_the_tries) {

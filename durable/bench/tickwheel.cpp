@@ -142,8 +142,8 @@ double quantile_99(std::vector<double> values) {
     return values[values.size() * 99 / 100];
 }
 
-// A job that has not run when `patience` ends counts with a lateness of `patience`. With the workload `reader`,
-// whose reader run.sh opens, the line tells of the first and the last fifth of the jobs.
+// A job that has not run when `patience` ends counts with a lateness of `patience`. With the workload
+// `reader`, whose reader run.sh opens, the line tells of the first and the last fifth of the jobs.
 void lateness(const options &all) {
     peer one(all);
     one.start();
@@ -285,7 +285,8 @@ options parse(int count, char **arguments) {
     } numbers[] = {{"--rate", &all.rate}, {"--seconds", &all.seconds}, {"--ahead", &all.ahead},
                    {"--jobs", &all.jobs}, {"--batch", &all.batch},     {"--patience", &all.patience}};
     if (count < 3 || count % 2 == 0)
-        die("takes ADDRESS lateness|reader|crowd|throughput|puts [--rate N] [--seconds S] [--ahead S] [--jobs N] [--batch "
+        die("takes ADDRESS lateness|reader|crowd|throughput|puts [--rate N] [--seconds S] [--ahead S] "
+            "[--jobs N] [--batch "
             "N] "
             "[--patience S]");
     all.address = arguments[1];

@@ -14,8 +14,8 @@ constexpr std::int64_t no_epoch = -1;
 // Started jobs should wait no longer than this for a worker, because other processes could run them.
 constexpr std::int64_t longest_queue_ns = 250 * TW_MILLISECOND;
 
-// The backlog must not delay the other jobs by more than this, so that much of it may be queued by default. If
-// handlers are slow, it may keep all workers but one busy.
+// The backlog must not delay the other jobs by more than this, so that much of it may be queued by default.
+// If handlers are slow, it may keep all workers but one busy.
 constexpr std::int64_t longest_backlog_ns = 25 * TW_MILLISECOND;
 
 // A runner gives its worker back after this time, so that the user's pool can do other work.
@@ -32,8 +32,8 @@ claimed_job::claimed_job(const tw_durable_entry &entry, std::int64_t its_row, co
       payload(static_cast<const char *>(entry.job.payload), entry.job.size),
       cron(entry.job.cron != nullptr ? entry.job.cron : ""),
       zone(entry.job.zone != nullptr ? entry.job.zone : ""), job(entry.job), ready_ns(entry.ready_ns),
-      attempts(entry.attempts), token(entry.token), row(its_row), whom(claimed_for), by(handled_by), home(held_in),
-      is_started(entry.state == TW_DURABLE_STARTED) {
+      attempts(entry.attempts), token(entry.token), row(its_row), whom(claimed_for), by(handled_by),
+      home(held_in), is_started(entry.state == TW_DURABLE_STARTED) {
     job.kind = kind.c_str();
     job.key = key.c_str();
     job.payload = payload.data();
@@ -314,7 +314,8 @@ std::size_t claimed_jobs::room() const {
     const std::size_t taken = jobs_.size() + answers_.size() + taken_answers_.size() + reserved_;
     if (has_ended_ || taken >= settings_.hold)
         return 0;
-    const std::size_t waiting = std::size_t{2} * settings_.threads;  // for each worker two, however slow they are
+    const std::size_t waiting =
+        std::size_t{2} * settings_.threads;  // for each worker two, however slow they are
     const std::size_t in_time = runs_within(longest_queue_ns) + waiting;
     const std::size_t in_horizon = runs_within(settings_.horizon_ns) + waiting;
     const std::size_t soon = taken - locked_answers_ - aside_.size() - unanswered_;

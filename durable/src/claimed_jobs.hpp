@@ -91,8 +91,8 @@ class claimed_jobs {
         std::size_t size_;
     };
 
-    // Reserves the free room, but for at most `most` jobs. A put gets only half of it: it leaves the rest for jobs
-    // that the membership claims. The backlog gets as much as its limit allows.
+    // Reserves the free room, but for at most `most` jobs. A put gets only half of it: it leaves the rest for
+    // jobs that the membership claims. The backlog gets as much as its limit allows.
     enum class part { all, half, of_backlog };
     [[nodiscard]] reservation reserve(std::size_t most, part which = part::all);
 

@@ -223,7 +223,8 @@ std::int64_t dispatcher::first_ready(std::int64_t asked) const {
     std::int64_t first = TW_NO_DEADLINE;
     for (const tw_store_outcome &job : outcomes_)
         if (job.what == TW_STORE_MOVE && job.matched == 1)
-            first = std::min(first, job.ready_is_delay != 0 ? database_.at(asked) + job.ready_ns : job.ready_ns);
+            first =
+                std::min(first, job.ready_is_delay != 0 ? database_.at(asked) + job.ready_ns : job.ready_ns);
     return first;
 }
 

@@ -53,7 +53,9 @@ class lease {
 
   private:
     // The two clocks may differ in speed, so the lease ends a thousandth early.
-    static std::int64_t end_of(std::int64_t asked, std::int64_t length) { return asked + length - length / 1000; }
+    static std::int64_t end_of(std::int64_t asked, std::int64_t length) {
+        return asked + length - length / 1000;
+    }
 
     mutable std::mutex mutex_;
     tw_store_member member_ = {};

@@ -37,7 +37,8 @@ constexpr std::int64_t late_ns = TW_SECOND;
 // Notifications tell of jobs that are ready within a minute; some of it may pass before the put commits.
 constexpr std::int64_t announced_within_ns = 50 * TW_SECOND;
 
-// A probe from the start reads all rows that the database could not clear away. It may take this part of the time.
+// A probe from the start reads all rows that the database could not clear away. It may take this part of the
+// time.
 constexpr std::int64_t part_for_probes = 50;
 
 }  // namespace
@@ -75,8 +76,8 @@ int membership::handle(handling &&what) {
     return 0;
 }
 
-// A lower bound of the time of the database at which a job is ready whose put was asked for at this local time;
-// 0 if the database's clock is not known yet.
+// A lower bound of the time of the database at which a job is ready whose put was asked for at this local
+// time; 0 if the database's clock is not known yet.
 std::int64_t membership::ready_of(const tw_durable_job &job, std::int64_t asked) const {
     if (job.absolute != 0)
         return job.due_ns;
@@ -109,8 +110,8 @@ claimed_jobs::reservation membership::choose_to_hold(std::vector<tw_store_put> &
     return room;
 }
 
-bool membership::note_puts(const std::vector<tw_store_put> &puts, const tw_store_member &whom, std::int64_t asked,
-                           int error) noexcept {
+bool membership::note_puts(const std::vector<tw_store_put> &puts, const tw_store_member &whom,
+                           std::int64_t asked, int error) noexcept {
     const bool may_have_happened =
         error == -ENOTCONN || error == -ETIMEDOUT || error == -ENOMEM || error == -EIO;
     if (error != 0 && !may_have_happened)
@@ -125,8 +126,8 @@ bool membership::note_puts(const std::vector<tw_store_put> &puts, const tw_store
 }
 
 // Returns 0, or an error if the database may hold jobs that this process does not know.
-int membership::accept_puts(const std::vector<tw_store_put> &puts, const tw_store_member &whom, std::int64_t asked,
-                            bool &has_news) {
+int membership::accept_puts(const std::vector<tw_store_put> &puts, const tw_store_member &whom,
+                            std::int64_t asked, bool &has_news) {
     std::vector<std::unique_ptr<claimed_job>> held;
     for (const tw_store_put &put : puts) {
         if (put.token == 0) {
@@ -139,7 +140,8 @@ int membership::accept_puts(const std::vector<tw_store_put> &puts, const tw_stor
         entry.job.absolute = 1;
         entry.state = put.started != 0 ? TW_DURABLE_STARTED : TW_DURABLE_HELD;
         entry.token = put.token;
-        held.push_back(std::make_unique<claimed_job>(entry, put.row, *handling_of(put.job->kind), whom, jobs_));
+        held.push_back(
+            std::make_unique<claimed_job>(entry, put.row, *handling_of(put.job->kind), whom, jobs_));
     }
     const int error = jobs_.accept(std::move(held), whom);
     return error == -ESTALE ? 0 : error;
@@ -340,8 +342,8 @@ int membership::rejoin() {
 int membership::renew_if_due() { return clock_.now() >= renew_at_ ? renew() : 0; }
 
 int membership::renew() {
-    // A put reserves room before it reads `has_long_lease_`; here the order is the reverse. So no put holds its
-    // job under the long lease: either the put sees the flag, or this function sees the reservation.
+    // A put reserves room before it reads `has_long_lease_`; here the order is the reverse. So no put holds
+    // its job under the long lease: either the put sees the flag, or this function sees the reservation.
     const std::int64_t now = clock_.now();
     const std::uint64_t claimed = counts_.claimed;
     if (std::exchange(claimed_by_renewal_, claimed) != claimed || is_expecting())
@@ -505,19 +507,20 @@ void membership::begin_again(search &which, std::int64_t from, std::int64_t look
     which.look_at = std::min(which.look_at, look_at);
 }
 
-// Takes in what a look or a probe has seen of other members. Another one may claim jobs just now, and may die: its
-// jobs must not be late by more than its lease and a third.
+// Takes in what a look or a probe has seen of other members. Another one may claim jobs just now, and may
+// die: its jobs must not be late by more than its lease and a third.
 void membership::note_others(const tw_store_look &seen) {
     const std::int64_t now = clock_.now();
     has_dead_ = has_dead_ || seen.lease_end_ns <= seen.now_ns;
     const std::lock_guard hold(mutex_);
     probe_at_ = now + std::min(poll_ns_, settings_.lease_ns + settings_.lease_ns / 3);
     if (seen.lease_end_ns != TW_NO_DEADLINE)
-        probe_at_ = std::min(probe_at_, std::max(database_.when(seen.lease_end_ns), now + pause_if_locked_ns));
+        probe_at_ =
+            std::min(probe_at_, std::max(database_.when(seen.lease_end_ns), now + pause_if_locked_ns));
 }
 
-// Takes in what a look or a probe has seen that left no jobs but those at `next_ns` and later. The next look comes
-// after a pause, so that jobs that enter the horizon one after the other are claimed in batches.
+// Takes in what a look or a probe has seen that left no jobs but those at `next_ns` and later. The next look
+// comes after a pause, so that jobs that enter the horizon one after the other are claimed in batches.
 void membership::end_look(search &by, const tw_store_look &seen, std::int64_t pause) {
     note_others(seen);
     const std::int64_t now = clock_.now();
@@ -542,8 +545,8 @@ membership::due membership::what_is_due() {
     return {now >= present_.look_at, now >= backlog_.look_at, now >= probe_at_};
 }
 
-// Looks or probes, if it is time to. If a claim took as many jobs as it could, the next step looks again at once,
-// after it has renewed the lease if that is due, and read the notifications.
+// Looks or probes, if it is time to. If a claim took as many jobs as it could, the next step looks again at
+// once, after it has renewed the lease if that is due, and read the notifications.
 int membership::look() {
     due what = what_is_due();
     if (what.probe && !what.present && !what.backlog) {
@@ -574,7 +577,8 @@ int membership::look_for(search &which) {
         return 0;
     }
     const std::vector<const char *> kinds = handled_kinds();
-    tw_store_claim wanted = {lease_.member(), kinds.data(), kinds.size(), settings_.horizon_ns, room.size(), from};
+    tw_store_claim wanted = {lease_.member(),      kinds.data(), kinds.size(),
+                             settings_.horizon_ns, room.size(),  from};
     if (is_late)
         wanted.horizon_ns = -late_ns;
     tw_store_look seen = {};
@@ -597,7 +601,8 @@ int membership::look_for(search &which) {
         end_look(which, seen, pause_before_next_look_ns);
         return 0;
     }
-    // The claims of a sequence may pass over jobs that other transactions have locked: end_look returns to its start.
+    // The claims of a sequence may pass over jobs that other transactions have locked: end_look returns to
+    // its start.
     begin_again(which, last, 0);
     const std::lock_guard hold(mutex_);
     which.sequence_from = std::min(which.sequence_from, from);
@@ -610,7 +615,8 @@ int membership::probe() {
     const std::int64_t former = begin_look(present_), from = from_start ? 0 : former;
     tw_store_look seen = {};
     const std::vector<const char *> kinds = handled_kinds();
-    const tw_store_claim wanted = {lease_.member(), kinds.data(), kinds.size(), settings_.horizon_ns, 0, from};
+    const tw_store_claim wanted = {
+        lease_.member(), kinds.data(), kinds.size(), settings_.horizon_ns, 0, from};
     const auto error = connection_.ask([&](const tw_store &store, void *connection) {
         return store.claim(connection, &wanted, nullptr, nullptr, &seen);
     });
@@ -705,9 +711,9 @@ int membership::fail(const std::vector<std::unique_ptr<claimed_job>> &jobs, cons
     std::vector<tw_store_outcome> outcomes;
     outcomes.reserve(jobs.size());
     for (const auto &job : jobs)
-        outcomes.push_back({job->kind.c_str(), job->key.c_str(), job->token, job->row, TW_STORE_FAIL, job->job.due_ns,
-                            job->ready_ns, 0, job->attempts, "its key, cron expression or zone is not UTF-8",
-                            0});
+        outcomes.push_back({job->kind.c_str(), job->key.c_str(), job->token, job->row, TW_STORE_FAIL,
+                            job->job.due_ns, job->ready_ns, 0, job->attempts,
+                            "its key, cron expression or zone is not UTF-8", 0});
     const int error = settle(outcomes, whom, locked);
     for (const tw_store_outcome &job : outcomes)
         counts_.failed += error == 0 && job.matched == 1 ? 1 : 0;

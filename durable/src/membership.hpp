@@ -8,18 +8,19 @@
 // claim any more, and compares the database's list with `claimed_jobs`. The membership resumes again once a
 // second while another transaction locks a job that the membership must mark or release (`resume_at_`).
 //
-// A look asks the database for jobs that are due soon, and claims them; a probe only asks. Both begin at a ready
-// time before which no job is pending that this process could know of: whoever makes an earlier job pending
-// notifies the membership, which then lowers that time (`search::from`). So looks do not read again, and again,
-// what they have claimed already, and what a database cannot clear away while another session reads an old state
-// of the tables. From time to time a probe begins at the start, for jobs whose notification was missed.
+// A look asks the database for jobs that are due soon, and claims them; a probe only asks. Both begin at a
+// ready time before which no job is pending that this process could know of: whoever makes an earlier job
+// pending notifies the membership, which then lowers that time (`search::from`). So looks do not read again,
+// and again, what they have claimed already, and what a database cannot clear away while another session
+// reads an old state of the tables. From time to time a probe begins at the start, for jobs whose
+// notification was missed.
 //
-// Jobs that are late by more than a second, as after an outage, are the backlog, which has a search of its own.
-// So many of them may wait that they would delay all others: only a part of the room is for them.
+// Jobs that are late by more than a second, as after an outage, are the backlog, which has a search of its
+// own. So many of them may wait that they would delay all others: only a part of the room is for them.
 //
-// The lease of a process that holds no jobs matters to nobody. A process that has held none for the length of a
-// lease asks for a longer one, so that it need not renew often. Before its next claim it renews with the usual
-// length; no put holds its job meanwhile.
+// The lease of a process that holds no jobs matters to nobody. A process that has held none for the length of
+// a lease asks for a longer one, so that it need not renew often. Before its next claim it renews with the
+// usual length; no put holds its job meanwhile.
 //
 // Once a third of the lease has passed, the membership renews the lease before the next part of a step. A
 // statement times out after another third. So one refused or hanging statement cannot lose the lease, but
@@ -55,9 +56,9 @@ class membership final : public agent {
     // out of scope.
     [[nodiscard]] claimed_jobs::reservation choose_to_hold(std::vector<tw_store_put> &puts);
 
-    // Called after each put that was asked for at this local time, with its error. Takes over the jobs that the put claimed for this member, or
-    // requests a resume if the database may hold jobs that this process does not know. Returns true if the
-    // caller must wake the membership.
+    // Called after each put that was asked for at this local time, with its error. Takes over the jobs that
+    // the put claimed for this member, or requests a resume if the database may hold jobs that this process
+    // does not know. Returns true if the caller must wake the membership.
     bool note_puts(const std::vector<tw_store_put> &puts, const tw_store_member &whom, std::int64_t asked,
                    int error) noexcept;
 
@@ -93,7 +94,7 @@ class membership final : public agent {
     int work();
     struct search {
         std::int64_t look_at;  // a local time; `never`: nothing is known to be pending
-        std::int64_t from;     // of the database's clock; TW_NO_DEADLINE during a look, or if nothing is pending
+        std::int64_t from;  // of the database's clock; TW_NO_DEADLINE during a look, or if nothing is pending
         // Where a sequence of claims began that each reached their limits; TW_NO_DEADLINE: there is none.
         std::int64_t sequence_from = TW_NO_DEADLINE;
         bool wants_room = false;
@@ -173,8 +174,8 @@ class membership final : public agent {
     std::atomic<bool> has_long_lease_{false};
     std::uint64_t claimed_by_renewal_ = 0;  // how many jobs this process had claimed at the last renewal
     std::int64_t busy_at_ = 0;              // the last renewal at which it had claimed more, or was about to
-    std::int64_t probe_all_at_ = 0;  // when a probe must begin at the start
-    std::size_t claim_limit_;  // limit of the next claim; lower after a claim that took too long
+    std::int64_t probe_all_at_ = 0;         // when a probe must begin at the start
+    std::size_t claim_limit_;               // limit of the next claim; lower after a claim that took too long
     int notification_fd_ = -1;
     std::int64_t poll_ns_ = 0;
     std::int64_t renew_at_ = 0, try_at_ = 0;

@@ -10,7 +10,7 @@ namespace tickwheel::durable {
 struct settings {
     std::string name;
     std::int64_t lease_ns, horizon_ns;
-    std::int64_t poll_ns;  // 0: the membership chooses, by whether the database sends notifications
+    std::int64_t poll_ns;         // 0: the membership chooses, by whether the database sends notifications
     std::uint32_t hold, backlog;  // `backlog` 0: as many as the workers run in a short time
     unsigned threads;
     tw_workers *workers;

@@ -28,8 +28,7 @@ database with_timeout(database to, std::int64_t longest_ns) {
 member::member(const database &to, const settings &settings, const local_clock &local,
                database_clock &database, job_counters &count)
     : all(settings), clock(local), its_clock(database), counts(count), timeout_ns(to.timeout_ns),
-      jobs(settings, local, database, lease, count),
-      for_membership(with_timeout(to, settings.lease_ns / 3)),
+      jobs(settings, local, database, lease, count), for_membership(with_timeout(to, settings.lease_ns / 3)),
       membership(for_membership, settings, local, database, lease, jobs, troubles, count),
       for_dispatcher(with_timeout(to, TW_SECOND)),
       dispatcher(for_dispatcher, settings, local, database, lease, membership, jobs, troubles, count) {}

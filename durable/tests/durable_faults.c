@@ -457,7 +457,8 @@ TEST(an_event_the_statistics_and_a_dump_tell_what_the_database_refuses_and_when_
             script.claim = unanswered(1, REFUSAL); /* makes the member resume, and is reported as well */
         *calls[i] = broken(each_time, REFUSAL);
         if (calls[i] == &script.bury)
-            other = begin_another((struct tw_durable_options){.lease_ns = SECOND}); /* its time stands still */
+            other =
+                begin_another((struct tw_durable_options){.lease_ns = SECOND}); /* its time stands still */
         put_mail(self, "17", SECOND);
         assert_int_equal(put_elsewhere(self, "18", SECOND), 0); /* has the member claim */
         advance(self, 2 * SECOND);

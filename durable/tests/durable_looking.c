@@ -21,7 +21,9 @@ static enum tw_durable_answer says_again(struct tw_durable_fire *fire, UNUSED st
     return tw_durable_again(fire, 10 * MINUTE);
 }
 
-static int takes(UNUSED const struct tw_durable_entry *entry, UNUSED int64_t row, UNUSED void *arg) { return 0; }
+static int takes(UNUSED const struct tw_durable_entry *entry, UNUSED int64_t row, UNUSED void *arg) {
+    return 0;
+}
 
 /* --- why ----------------------------------------------------------------------------------- */
 

@@ -318,7 +318,8 @@ TEST(an_idle_process_asks_the_database_at_most_five_times_a_minute) {
 /* The lease of an idle process is long, but that of a process that holds jobs is as the options say. */
 TEST(an_idle_process_holds_jobs_no_longer_than_its_usual_lease) {
     for (unsigned is_claim = 0; is_claim < 2; ++is_claim) {
-        begin_with((struct tw_durable_options){.poll_ns = 20 * MS}); /* on virtual time nothing wakes the process */
+        begin_with(
+            (struct tw_durable_options){.poll_ns = 20 * MS}); /* on virtual time nothing wakes the process */
         advance(self, 10 * MINUTE);
         assert_true(stats_of(self).lease_ns > 30 * SECOND);
         struct tw_durable_job job = mail(NULL, tw_runtime_now(self->rt) + SECOND);
@@ -380,8 +381,8 @@ TEST(a_backlog_runs_in_the_order_in_which_its_jobs_were_ready) {
         assert_true(strcmp(self->fires[i - 1].key, self->fires[i].key) < 0);
 }
 
-
-/* With a limit of the backlog, only so many of its jobs are held at a time; other jobs need not wait for them. */
+/* With a limit of the backlog, only so many of its jobs are held at a time; other jobs need not wait for
+ * them. */
 TEST(a_backlog_takes_no_more_than_its_part_of_the_room) {
     begin_with((struct tw_durable_options){.poll_ns = 20 * MS, .backlog = 7});
     advance(self, HOUR);

@@ -111,7 +111,8 @@ const operation operations[] = {
      }},
     {"start",
      [](void *to, content &of) -> std::int64_t {
-         tw_store_start held{.kind = "mail", .key = "held", .token = of.token, .row = 0, .started = 0, .ready_ns = 0};
+         tw_store_start held{
+             .kind = "mail", .key = "held", .token = of.token, .row = 0, .started = 0, .ready_ns = 0};
          std::int64_t now = 0;
          return sqlite_store.start(to, &of.who, &held, 1, &now);
      }},

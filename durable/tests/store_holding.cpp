@@ -87,8 +87,12 @@ TEST(several_jobs_are_started_at_once) {
     to.remove("mail", "gone");
     std::vector<tw_store_start> starts;
     for (const seen &each : held)
-        starts.push_back(
-            {.kind = "mail", .key = each.key.c_str(), .token = each.token, .row = each.row, .started = -1, .ready_ns = -1});
+        starts.push_back({.kind = "mail",
+                          .key = each.key.c_str(),
+                          .token = each.token,
+                          .row = each.row,
+                          .started = -1,
+                          .ready_ns = -1});
     std::int64_t read = 0;
     assert_int_equal(store().start(to.raw(), &who, starts.data(), starts.size(), &read), 0);
     for (const tw_store_start &each : starts)

@@ -54,7 +54,8 @@ class connection {
     std::int64_t now();
 
     // --- jobs
-    int put(const tw_durable_job &job, bool keep = false);  // returns `existed`, which counts only with `keep`
+    int put(const tw_durable_job &job,
+            bool keep = false);  // returns `existed`, which counts only with `keep`
     int put(const std::string &kind, const std::string &key, std::int64_t delay = 0);
     int put_keep(const std::string &kind, const std::string &key, std::int64_t delay = 0);
     std::vector<int> put_many(const std::vector<tw_durable_job> &jobs, bool keep = false);

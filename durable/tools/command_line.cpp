@@ -72,9 +72,9 @@ struct verb_rule {
     std::string_view name;
     std::size_t least, most;  // number of names after the verb
 };
-constexpr verb_rule verbs[] = {{"list", 0, 1},   {"count", 0, 1},   {"counts", 0, 0}, {"get", 2, 2},
-                               {"why", 2, 2},    {"members", 0, 0}, {"put", 2, 2},    {"fire", 2, 2},
-                               {"remove", 0, 2}, {"requeue", 0, 2}, {"watch", 0, 1},  {"report", 1, 1},
+constexpr verb_rule verbs[] = {{"list", 0, 1},    {"count", 0, 1},   {"counts", 0, 0}, {"get", 2, 2},
+                               {"why", 2, 2},     {"members", 0, 0}, {"put", 2, 2},    {"fire", 2, 2},
+                               {"remove", 0, 2},  {"requeue", 0, 2}, {"watch", 0, 1},  {"report", 1, 1},
                                {"metrics", 0, 0}, {"setup", 0, 0}};
 
 constexpr unsigned of(verb one) { return 1u << static_cast<unsigned>(one); }

@@ -36,9 +36,8 @@
  *            fails, or the visitor ended the walk, the database may have carried out a claim or not: `resume`
  *            tells which jobs the member holds.
  *   Rows     With each job that it holds, the library keeps a number for the store, `row`, and passes it back
- *            to `start` and `settle`. A store may use the number to find the job faster, but must do without: it
- *            may be 0 or out of date.
- *   Forks    In the child of a fork the library calls only `abandon`.
+ *            to `start` and `settle`. A store may use the number to find the job faster, but must do without:
+ * it may be 0 or out of date. Forks    In the child of a fork the library calls only `abandon`.
  */
 #ifndef TICKWHEEL_DURABLE_STORE_H
 #define TICKWHEEL_DURABLE_STORE_H
@@ -93,9 +92,9 @@ struct tw_store_member {
     int64_t epoch;
 };
 
-/* A claim of the jobs of these kinds that are ready within `horizon_ns` from now; if that is negative, of those
- * that have been ready for so long. If there are more than
- * `limit`, the claim takes those of each kind that are ready first. */
+/* A claim of the jobs of these kinds that are ready within `horizon_ns` from now; if that is negative, of
+ * those that have been ready for so long. If there are more than `limit`, the claim takes those of each kind
+ * that are ready first. */
 struct tw_store_claim {
     struct tw_store_member member;
     const char *const *kinds;
@@ -107,7 +106,8 @@ struct tw_store_claim {
 };
 
 /* The results of a claim, apart from the jobs. A claim that has reached its limit, unless that is 0, need not
- * look further: it may set `next_ns` to any time before the true one, and `lease_end_ns` to TW_NO_DEADLINE. */
+ * look further: it may set `next_ns` to any time before the true one, and `lease_end_ns` to TW_NO_DEADLINE.
+ */
 struct tw_store_look {
     int64_t now_ns;
     int64_t next_ns;      /* when the first pending job of these kinds is ready that the claim has not taken;

@@ -87,7 +87,8 @@ void read_job(const rows &from, int row, tw_durable_entry &entry) {
     job.period_ns = from.is_null(row, 5) ? 0 : from.int8(row, 5) * 1000;
     job.cron = from.text(row, 6);
     job.zone = from.text(row, 7);
-    job.missed = from.is_null(row, 8) ? TW_DURABLE_COALESCE : static_cast<tw_durable_missed>(from.int4(row, 8));
+    job.missed =
+        from.is_null(row, 8) ? TW_DURABLE_COALESCE : static_cast<tw_durable_missed>(from.int4(row, 8));
     job.grace_ns = from.is_null(row, 9) ? 0 : from.int8(row, 9) * 1000;
     entry.attempts = static_cast<std::uint32_t>(from.int4(row, 10));
     entry.token = from.int8(row, 11);
@@ -187,7 +188,8 @@ int tallies(session &server, const std::string &schema, const std::int64_t *time
                              selected::each_kind("bad", "failed") +
                              R"(, busy as materialized (
     select kind, count(*) filter (where not started) as held, count(*) filter (where started) as started
-    from $S.job where )" + dialect::held() + R"( group by kind),
+    from $S.job where )" + dialect::held() +
+                             R"( group by kind),
 names as materialized (
     select name from waiting where name is not null union select name from bad where name is not null
     union select kind from busy)
@@ -228,14 +230,14 @@ order by names.name, slot.n)";
 int members(session &server, const std::string &schema, tw_durable_member_visitor *each, void *arg) {
     parameters none;
     rows found;
-    const std::string text = in_schema(("with held as materialized (select holder, started from $S.job where " +
-                                        dialect::held() + R"()
+    const std::string text = in_schema(
+        ("with held as materialized (select holder, started from $S.job where " + dialect::held() + R"()
 select id, name, joined, lease_end, dead, (select count(*) from held where holder = id and not started),
     (select count(*) from held where holder = id and started), kinds is not null, clock_offset, kind
 from $S.member left join lateral unnest(kinds) with ordinality as handled (kind, n) on true
 order by id, n)")
-                                           .c_str(),
-                                       schema);
+            .c_str(),
+        schema);
     if (const int error = server.ask(text, none, found); error != 0)
         return error;
     for (int row = 0; row < found.count();) {

@@ -11,8 +11,8 @@ namespace {
 // The tables must stay fast while another session holds an old snapshot, so that vacuum removes nothing. So a
 // job has only the two indexes that it needs while it waits, and claims and starts change no column of them:
 // PostgreSQL then writes the new version of the row into the same page and touches no index (a HOT update).
-// The fill factor leaves room in each page for one more version of every row; the page forgets former versions
-// without vacuum. Three things replace the indexes that held jobs would need:
+// The fill factor leaves room in each page for one more version of every row; the page forgets former
+// versions without vacuum. Three things replace the indexes that held jobs would need:
 //
 //   - a process finds its rows by their place (ctid), and by the name if the row has moved;
 //   - a claim begins where the last one ended (tw_store_claim.from_ns), so it meets few rows that are held or
@@ -20,8 +20,8 @@ namespace {
 //   - `claim` has one row for each kind of each claim, with the range of the ready times. S1: a job that a
 //     member holds is within such a range of this member. The member's renewals delete ranges without jobs.
 //
-// A job that ends leaves one dead row, so vacuum must start after a number of them, and not after a share of a
-// table that may hold millions of idle rows. The columns stand in an order that needs no padding.
+// A job that ends leaves one dead row, so vacuum must start after a number of them, and not after a share of
+// a table that may hold millions of idle rows. The columns stand in an order that needs no padding.
 constexpr const char *tables = R"(
 -- `create schema if not exists` needs the right to create a schema even if the schema exists.
 do $body$ begin
@@ -81,7 +81,8 @@ alter table $S.member add column kinds text[], add column clock_offset bigint;
 create index job_with_error on $S.job (kind, key) where error is not null and not failed;
 )";
 
-// The indexes of versions 1 and 2 that made claims slow, and the values that a job that fires once no longer has.
+// The indexes of versions 1 and 2 that made claims slow, and the values that a job that fires once no longer
+// has.
 constexpr const char *changes_of_3 = R"(
 alter table $S.meta add column oldest_sharing int;
 alter table $S.job set (fillfactor = 45);
@@ -157,8 +158,8 @@ constexpr const char *rights[] = {"usage on schema $S", "select on $S.meta",
                                   "select, insert, update, delete on $S.member, $S.job, $S.claim",
                                   "usage on sequence $S.token", "execute on all functions in schema $S"};
 
-// Version 2 changed only the functions, and the store itself calls only `tell`, whose first form is safe here:
-// session::open has set the connection's search path. Version 3 changed the tables.
+// Version 2 changed only the functions, and the store itself calls only `tell`, whose first form is safe
+// here: session::open has set the connection's search path. Version 3 changed the tables.
 constexpr int newest = 3;
 
 // What a later release that adds to the tables must write into `meta`: this release can share them.
@@ -191,14 +192,15 @@ int read_version(session &server, const std::string &schema, tables_version &ver
     return 0;
 }
 
-// The index is built before the transaction, without keeping others from the jobs. If that was interrupted, or
-// goes on in another process, the index is invalid: then the transaction builds it anew, or waits in vain for a
-// lock.
+// The index is built before the transaction, without keeping others from the jobs. If that was interrupted,
+// or goes on in another process, the index is invalid: then the transaction builds it anew, or waits in vain
+// for a lock.
 int build_index(session &server, const std::string &schema) {
     if (const int error = server.be_patient(true); error != 0)
         return error;
-    const int error = server.run(
-        in_schema("create index concurrently if not exists job_ready on $S.job (kind, ready) where not failed", schema));
+    const int error = server.run(in_schema(
+        "create index concurrently if not exists job_ready on $S.job (kind, ready) where not failed",
+        schema));
     const std::string why = server.why();
     server.be_patient(false);
     server.explain_by(why);
@@ -265,7 +267,8 @@ int bring_up_to_date(session &server, const std::string &schema, bool must_exist
     if (!is_usable && version.of_tables != 0)
         if (const int error = build_index(server, schema); error != 0)
             return error;
-    std::string all = in_schema((std::string(lock) + (is_usable ? "" : upgrade(version.of_tables))).c_str(), schema);
+    std::string all =
+        in_schema((std::string(lock) + (is_usable ? "" : upgrade(version.of_tables))).c_str(), schema);
     if (grant_to != nullptr)
         all += grants(grant_to, schema);
     const int error = server.run("begin;" + all + "commit;");
@@ -274,7 +277,8 @@ int bring_up_to_date(session &server, const std::string &schema, bool must_exist
     const std::string why = server.why();
     server.run("rollback");
     const int before = version.of_tables;
-    if (read_version(server, schema, version) == 0 && version.of_tables != before)  // another process was faster
+    if (read_version(server, schema, version) == 0 &&
+        version.of_tables != before)  // another process was faster
         return bring_up_to_date(server, schema, must_exist, grant_to);
     server.explain_by(why);
     return error;

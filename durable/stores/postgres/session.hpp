@@ -21,8 +21,8 @@ class session {
     ~session() { PQfinish(connection_); }
 
     // Connects. If the address names several servers, each that does not answer gets an equal share of the
-    // time. Returns 0, or an error of durable.h, which why() explains; -EOPNOTSUPP: through a pooler that gives
-    // each transaction another connection.
+    // time. Returns 0, or an error of durable.h, which why() explains; -EOPNOTSUPP: through a pooler that
+    // gives each transaction another connection.
     int open(const char *address);
 
     // Calls a statement by its number among the texts given to prepare_later. Returns 0 or an error of

@@ -21,11 +21,11 @@ namespace {
 // neither lock: a put may block on a locked row, and its member must stay alive meanwhile.
 
 // $1 to $10: one array for each field of a job.
-constexpr const char *put_fields =
-    "unnest($1::text[], $2::text[], $3::bytea[], $4::timestamptz[], $5::int8[], $6::int8[], $7::text[], $8::text[], "
-    "$9::int4[], $10::int8[]";
-constexpr const char *put_due =
-    "least(coalesce(due, clock_timestamp() + delay * interval '1 microsecond'), '2200-12-31 23:59:59.999999+00')";
+constexpr const char *put_fields = "unnest($1::text[], $2::text[], $3::bytea[], $4::timestamptz[], "
+                                   "$5::int8[], $6::int8[], $7::text[], $8::text[], "
+                                   "$9::int4[], $10::int8[]";
+constexpr const char *put_due = "least(coalesce(due, clock_timestamp() + delay * interval '1 microsecond'), "
+                                "'2200-12-31 23:59:59.999999+00')";
 
 constexpr const char *or_replace = R"(update
     set payload = excluded.payload, due = excluded.due, ready = excluded.ready, period = excluded.period,
@@ -45,8 +45,8 @@ std::string insert(const char *conflict) {
            conflict;
 }
 
-// $11 to $13: for each kind the first time at which one of these jobs is due, or the delay. So the statement need
-// not collect the rows that it inserts, which takes a tenth of its time.
+// $11 to $13: for each kind the first time at which one of these jobs is due, or the delay. So the statement
+// need not collect the rows that it inserts, which takes a tenth of its time.
 std::string put_replacing_all() {
     return "with done as (" + insert(or_replace) + R"(),
 told as materialized (
@@ -103,8 +103,8 @@ constexpr const char *is_empty_range = R"(not exists (
 // locks reads `me` first, so the limit is set before the first lock; `true` ends it with the transaction.
 //
 // A row that was updated while a statement waited has a new ctid, which the statement's snapshot cannot
-// see. So a job that a statement did not return may be locked, or may have moved, or may not be ready, or may be
-// held no more: the caller asks for its place (find_rows).
+// see. So a job that a statement did not return may be locked, or may have moved, or may not be ready, or may
+// be held no more: the caller asks for its place (find_rows).
 
 std::string with_me(const char *column, std::int64_t limit_ms) {
     return std::string("with me as materialized (select ") + column + ", set_config('lock_timeout', '" +
@@ -112,10 +112,11 @@ std::string with_me(const char *column, std::int64_t limit_ms) {
            "', true) from $S.member where id = $1::int8 and epoch = $2::int8 and not dead),";
 }
 
-// The places of the given rows that hold these claims of member $1, locked. $3 places, $4 tokens. The tokens say
-// which jobs are meant, the places only where to look: a row whose token is among the given ones is meant,
-// whichever of the places it has. One scan for all places takes a third of the time of a join with them. `is true`
-// keeps PostgreSQL from making a join of the second condition, which it then checks in a hash table.
+// The places of the given rows that hold these claims of member $1, locked. $3 places, $4 tokens. The tokens
+// say which jobs are meant, the places only where to look: a row whose token is among the given ones is
+// meant, whichever of the places it has. One scan for all places takes a third of the time of a join with
+// them. `is true` keeps PostgreSQL from making a join of the second condition, which it then checks in a hash
+// table.
 std::string given_rows(const char *condition, const char *locked) {
     return std::string(R"(array (
     select ctid from $S.job
@@ -123,8 +124,8 @@ std::string given_rows(const char *condition, const char *locked) {
            condition + " for update " + locked + ")";
 }
 
-// $1, $2 member, $3 places, $4 tokens. Returns the token and the new place of every job that is now started and,
-// in row 0, whether the member may ask.
+// $1, $2 member, $3 places, $4 tokens. Returns the token and the new place of every job that is now started
+// and, in row 0, whether the member may ask.
 std::string start(const char *locked, std::int64_t limit_ms) {
     return with_me("lease_end", limit_ms) + R"(
 done as (
@@ -138,10 +139,10 @@ select token, true, ctid, clock_timestamp() from done
 union all select 0, exists (select from me), null, clock_timestamp())";
 }
 
-// $1, $2 member, $3, $4 places and tokens of jobs that end, $5.. one array for each field of the other outcomes.
-// `what` is a tw_store_outcome_kind. Returns the tokens of the jobs that it has settled and, in row 0, whether the
-// member may settle. This is the only change that does not wait for the disk: if a server crash undoes it, the
-// job fires again, as if the process had ended just before its answer.
+// $1, $2 member, $3, $4 places and tokens of jobs that end, $5.. one array for each field of the other
+// outcomes. `what` is a tw_store_outcome_kind. Returns the tokens of the jobs that it has settled and, in row
+// 0, whether the member may settle. This is the only change that does not wait for the disk: if a server
+// crash undoes it, the job fires again, as if the process had ended just before its answer.
 std::string settle(const char *locked, std::int64_t limit_ms) {
     return with_me("id", limit_ms) + R"(
 ended as (
@@ -207,7 +208,8 @@ insert into $S.member (name, lease_end) values ($1, clock_timestamp() + $2::int8
 returning id, epoch)";
 
     all[renew_lease] = std::string(R"(
-with forgotten as (delete from $S.claim where member = $1::int8 and )") + is_empty_range + R"()
+with forgotten as (delete from $S.claim where member = $1::int8 and )") +
+                       is_empty_range + R"()
 update $S.member set lease_end = clock_timestamp() + $3::int8 * interval '1 microsecond'
 where id = $1::int8 and epoch = $2::int8 and not dead returning clock_timestamp())";
 
@@ -229,8 +231,8 @@ marked as (
 select kind, key, ready, token, started or token in (select token from marked)
 from held join $S.job on job.ctid = held.place where holder = $1::int8)";
 
-    // $1, $2 member, $3 kinds, $4 horizon, $5 limit, $6 the ready time to begin at. A locked row does not move, so
-    // its ctid is enough to find it; and one scan for all ctids takes half as long as a join.
+    // $1, $2 member, $3 kinds, $4 horizon, $5 limit, $6 the ready time to begin at. A locked row does not
+    // move, so its ctid is enough to find it; and one scan for all ctids takes half as long as a join.
     all[claim_jobs] = R"(
 with me as materialized (
     select from $S.member
@@ -268,7 +270,8 @@ from unnest($3::text[]) as handled (kind), lateral (
     all[settle_jobs] = settle("", lock_limit_ms);
     all[settle_unlocked_jobs] = settle("skip locked", lock_limit_ms);
 
-    // $1 member, $2 kinds, $3 keys, $4 tokens. Returns (n, place, ready time) of every job that the member holds.
+    // $1 member, $2 kinds, $3 keys, $4 tokens. Returns (n, place, ready time) of every job that the member
+    // holds.
     all[find_rows] = R"(
 select n, job.ctid, ready
 from unnest($2::text[], $3::text[], $4::int8[]) with ordinality as given (kind, key, token, n)
@@ -286,16 +289,19 @@ select exists (select from done) or exists (select from $S.member where dead))";
     all[release_of_dead] = R"(
 with done as (
     update $S.job set holder = null, attempts = attempts + started::int, started = false
-    where ctid = any ()" + rows_held_by("in (select id from $S.member where dead)", "limit $1::int8 for update of held skip locked") +
+    where ctid = any ()" +
+                           rows_held_by("in (select id from $S.member where dead)",
+                                        "limit $1::int8 for update of held skip locked") +
                            R"()
     returning kind, ready),
 told as materialized (select $S.tell(kind, min(ready)) from done group by kind)
 select (select count(*) from done), (select count(*) from told))";
 
     all[forget_ranges_of_dead] =
-        std::string("delete from $S.claim where member in (select id from $S.member where dead) and ") + is_empty_range;
-    all[delete_dead] =
-        "delete from $S.member where dead and not exists (select from $S.claim where claim.member = member.id)";
+        std::string("delete from $S.claim where member in (select id from $S.member where dead) and ") +
+        is_empty_range;
+    all[delete_dead] = "delete from $S.member where dead and not exists (select from $S.claim where "
+                       "claim.member = member.id)";
 
     // $1 member. The next four statements form one transaction. The second begins after every claim of this
     // member has ended, so it sees the jobs that they took.
@@ -305,13 +311,15 @@ update $S.member set dead = true from me where member.id = me.id returning true)
     all[release_of_one] = R"(
 with done as (
     update $S.job set holder = null, started = false
-    where ctid = any ()" + rows_held_by("= $1::int8", "for update of held skip locked") + R"()
+    where ctid = any ()" + rows_held_by("= $1::int8", "for update of held skip locked") +
+                          R"()
     returning kind, ready),
 told as materialized (select $S.tell(kind, min(ready)) from done group by kind)
 select count(*) from told)";
-    all[forget_ranges_of_one] = std::string("delete from $S.claim where member = $1::int8 and ") + is_empty_range;
-    all[delete_member] =
-        "delete from $S.member where id = $1::int8 and not exists (select from $S.claim where member = $1::int8)";
+    all[forget_ranges_of_one] =
+        std::string("delete from $S.claim where member = $1::int8 and ") + is_empty_range;
+    all[delete_member] = "delete from $S.member where id = $1::int8 and not exists (select from $S.claim "
+                         "where member = $1::int8)";
 
     for (std::string &each : all)
         each = in_schema(each.c_str(), schema);

@@ -38,7 +38,8 @@ enum statement : std::size_t {
     statements_count
 };
 
-// An array of the places of the rows that the members with this condition hold, such as "= $1", by S1 of schema.cpp.
+// An array of the places of the rows that the members with this condition hold, such as "= $1", by S1 of
+// schema.cpp.
 std::string rows_held_by(const char *member, const char *lock = "");
 
 // In the order of the enum. Starts and answers wait for a lock no longer than `lock_limit_ms`.

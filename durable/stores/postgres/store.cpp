@@ -131,14 +131,15 @@ struct put_columns {
     }
 
     void hand_to(parameters &all) const {
-        for (const column *each : {&kind, &key, &payload, &due, &delay, &period, &cron, &zone, &missed, &grace})
+        for (const column *each :
+             {&kind, &key, &payload, &due, &delay, &period, &cron, &zone, &missed, &grace})
             all.add(*each);
     }
 };
 
 // A statement can change a row only once. So of several jobs with one name the store sends only one: with
-// `keep` the first, otherwise the last. Returns the numbers of the jobs to send. With `keep` the others find a
-// job of their name.
+// `keep` the first, otherwise the last. Returns the numbers of the jobs to send. With `keep` the others find
+// a job of their name.
 std::vector<std::size_t> choose_distinct(tw_store_put *puts, std::size_t count, bool keep) {
     std::unordered_map<std::string, std::size_t> chosen;
     std::vector<bool> is_sent(count, true);
@@ -159,7 +160,8 @@ std::vector<std::size_t> choose_distinct(tw_store_put *puts, std::size_t count, 
 
 // Calls each(put, row) for the rows that name a job.
 template <class Each>
-void match_rows(const rows &named, tw_store_put *puts, const std::vector<std::size_t> &sent, const Each &each) {
+void match_rows(const rows &named, tw_store_put *puts, const std::vector<std::size_t> &sent,
+                const Each &each) {
     std::unordered_map<std::string, std::size_t> numbers;
     for (int row = 0; row < named.count(); ++row) {
         if (named.is_null(row, 0))
@@ -428,7 +430,8 @@ int look_after(postgres_connection &here, const tw_store_claim &claim, const col
 
 // The caller repeats a claim that has reached its limit at once. So such a claim does not look for the next
 // ready time, which saves a round trip under load.
-int claim(void *connection, const tw_store_claim *claim, tw_store_taker *each, void *arg, tw_store_look *look) {
+int claim(void *connection, const tw_store_claim *claim, tw_store_taker *each, void *arg,
+          tw_store_look *look) {
     postgres_connection &here = of(connection);
     here.kinds.assign(claim->kinds, claim->kinds + claim->kinds_count);
     const column kinds = kinds_of(*claim);
@@ -467,11 +470,13 @@ int call_past_locks(session &server, std::size_t waiting, unsigned &passes, para
 }
 
 // Asks for the rows of held jobs that a statement did not return: the rows have moved, or other transactions
-// have locked them, or the jobs are not ready, or the member no longer holds them. Calls each(job, row, ready) for
-// those that the member holds.
+// have locked them, or the jobs are not ready, or the member no longer holds them. Calls each(job, row,
+// ready) for those that the member holds.
 template <class Job, class Each>
-int find_again(session &server, const tw_store_member &member, const std::vector<Job *> &missing, const Each &each) {
-    column kind(type::text, missing.size()), key(type::text, missing.size()), token(type::int8, missing.size());
+int find_again(session &server, const tw_store_member &member, const std::vector<Job *> &missing,
+               const Each &each) {
+    column kind(type::text, missing.size()), key(type::text, missing.size()),
+        token(type::int8, missing.size());
     for (const Job *const job : missing) {
         kind.add_text(job->kind);
         key.add_text(job->key);
@@ -483,7 +488,8 @@ int find_again(session &server, const tw_store_member &member, const std::vector
     if (const int error = server.call(find_rows, with, held); error != 0)
         return error;
     for (int row = 0; row < held.count(); ++row)
-        each(*missing[static_cast<std::size_t>(held.int8(row, 0) - 1)], held.place(row, 1), held.time(row, 2));
+        each(*missing[static_cast<std::size_t>(held.int8(row, 0) - 1)], held.place(row, 1),
+             held.time(row, 2));
     return 0;
 }
 
@@ -494,8 +500,8 @@ template <class Job> std::unordered_map<std::int64_t, Job *> by_token(const std:
     return all;
 }
 
-int start_by_place(postgres_connection &here, const tw_store_member &member, const std::vector<tw_store_start *> &jobs,
-                   int64_t &now_ns) {
+int start_by_place(postgres_connection &here, const tw_store_member &member,
+                   const std::vector<tw_store_start *> &jobs, int64_t &now_ns) {
     const auto of = by_token(jobs);
     column place(type::place, jobs.size()), token(type::int8, jobs.size());
     for (const tw_store_start *const job : jobs) {
@@ -505,7 +511,8 @@ int start_by_place(postgres_connection &here, const tw_store_member &member, con
     parameters with;
     with.add_int8(member.id).add_int8(member.epoch).add(place).add(token);
     rows done;
-    if (const int error = call_past_locks(here.server, start_jobs, here.starts_pass_locks, with, done); error != 0)
+    if (const int error = call_past_locks(here.server, start_jobs, here.starts_pass_locks, with, done);
+        error != 0)
         return error;
     for (int row = 0; row < done.count(); ++row) {
         now_ns = done.time(row, 3);
@@ -534,13 +541,13 @@ int start(void *connection, const tw_store_member *member, tw_store_start *start
                  [](const tw_store_start *job) { return job->started == 0; });
     if (missing.empty())
         return 0;
-    const int error =
-        find_again(here.server, *member, missing, [&moved](tw_store_start &job, std::int64_t row, std::int64_t ready) {
-            job.ready_ns = ready;
-            if (job.row != row)
-                moved.push_back(&job);
-            job.row = row;
-        });
+    const int error = find_again(here.server, *member, missing,
+                                 [&moved](tw_store_start &job, std::int64_t row, std::int64_t ready) {
+                                     job.ready_ns = ready;
+                                     if (job.row != row)
+                                         moved.push_back(&job);
+                                     job.row = row;
+                                 });
     if (error != 0)
         return error;
     if (!moved.empty())
@@ -557,9 +564,9 @@ struct outcome_columns {
     column place, token, what, due, ready, delay, attempts, error;
 
     explicit outcome_columns(std::size_t count)
-        : place(type::place, count), token(type::int8, count), what(type::int4, count), due(type::time, count),
-          ready(type::time, count), delay(type::int8, count), attempts(type::int4, count),
-          error(type::text, count) {}
+        : place(type::place, count), token(type::int8, count), what(type::int4, count),
+          due(type::time, count), ready(type::time, count), delay(type::int8, count),
+          attempts(type::int4, count), error(type::text, count) {}
 
     void add(const tw_store_outcome &outcome) {
         place.add_place(outcome.row);
@@ -600,7 +607,8 @@ int settle_by_place(postgres_connection &here, const tw_store_member &member,
     with.add_int8(member.id).add_int8(member.epoch).add(place).add(token);
     others.hand_to(with);
     rows done;
-    if (const int error = call_past_locks(here.server, settle_jobs, here.answers_pass_locks, with, done); error != 0)
+    if (const int error = call_past_locks(here.server, settle_jobs, here.answers_pass_locks, with, done);
+        error != 0)
         return error;
     for (int row = 0; row < done.count(); ++row)
         if (const auto found = of.find(done.int8(row, 0)); found != of.end())
@@ -624,12 +632,13 @@ int settle(void *connection, const tw_store_member *member, tw_store_outcome *ou
     if (missing.empty())
         return 0;
     // A row that is where it was is locked.
-    const int error = find_again(here.server, *member, missing, [&](tw_store_outcome &job, std::int64_t row, std::int64_t) {
-        job.matched = -EBUSY;
-        if (job.row != row)
-            moved.push_back(&job);
-        job.row = row;
-    });
+    const int error =
+        find_again(here.server, *member, missing, [&](tw_store_outcome &job, std::int64_t row, std::int64_t) {
+            job.matched = -EBUSY;
+            if (job.row != row)
+                moved.push_back(&job);
+            job.row = row;
+        });
     if (error != 0)
         return error;
     if (!moved.empty())

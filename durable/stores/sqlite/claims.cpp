@@ -201,8 +201,9 @@ int hold(session &to, const char *kind, const char *key, std::int64_t holder, st
 
 int claim(session &to, const tw_store_claim &request, tw_store_taker *each, void *arg, tw_store_look &look) {
     ending ended;
-    const int error = in_small_transaction(
-        to, request.limit > 0 ? durability::full : durability::normal, [&] { return claim_in_transaction(to, request, each, arg, look, ended); });
+    const int error =
+        in_small_transaction(to, request.limit > 0 ? durability::full : durability::normal,
+                             [&] { return claim_in_transaction(to, request, each, arg, look, ended); });
     return ended.of_visitor != 0 ? ended.of_visitor : error;
 }
 

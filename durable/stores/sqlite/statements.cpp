@@ -57,7 +57,8 @@ constexpr std::array<const char *, static_cast<std::size_t>(sql::count)> texts =
     "update @job set holder = null, attempts = attempts + started, started = 0 "
     "where (kind, key) in (select kind, key from @job where " OF_DEAD " limit ?1)",
     "delete from @member where dead = 1 and not exists (select 1 from @job where holder = @member.id)",
-    "select min(case when dead then 0 else lease end) from @member where id <> ?1 and (dead = 1 or lease <= ?2 "
+    "select min(case when dead then 0 else lease end) from @member where id <> ?1 and (dead = 1 or lease <= "
+    "?2 "
     "or exists (select 1 from @job where holder = @member.id))",
 
     "select ready, key, rowid from @job where kind = ?1 and " IS_PENDING

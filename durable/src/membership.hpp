@@ -56,9 +56,9 @@ class membership final : public agent {
     // out of scope.
     [[nodiscard]] claimed_jobs::reservation choose_to_hold(std::vector<tw_store_put> &puts);
 
-    // Called after each put that was asked for at this local time, with its error. Takes over the jobs that
-    // the put claimed for this member, or requests a resume if the database may hold jobs that this process
-    // does not know. Returns true if the caller must wake the membership.
+    // Called after each put, with its error and the local time before the call. Takes over the jobs that the
+    // put claimed for this member, or requests a resume if the database may hold jobs that this process does
+    // not know. Returns true if the caller must wake the membership.
     bool note_puts(const std::vector<tw_store_put> &puts, const tw_store_member &whom, std::int64_t asked,
                    int error) noexcept;
 

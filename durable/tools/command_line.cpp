@@ -249,8 +249,7 @@ void set_options(options &o, const std::vector<sorted_words::given> &given) {
     }
 }
 
-void check(const options &o) {
-    const bool is_periodic = o.every_ns || o.cron;
+void check_selection(const options &o) {
     if (o.after && !o.kind)
         throw bad_usage("--after goes with a kind");
     if (o.after && (o.late || o.older_than_ns || o.by_due))
@@ -259,6 +258,10 @@ void check(const options &o) {
         throw bad_usage("--state, --late, --older-than, --dry-run and --yes go without a key");
     if (o.what == verb::remove && !o.key && !o.kind && !o.has_filter())
         throw bad_usage("remove takes a kind and a key, or says which jobs");
+}
+
+void check_schedule(const options &o) {
+    const bool is_periodic = o.every_ns || o.cron;
     if (o.in_ns && o.at_ns)
         throw bad_usage("--in or --at, not both");
     if (o.cron && (o.in_ns || o.at_ns || o.every_ns))
@@ -271,6 +274,11 @@ void check(const options &o) {
         throw bad_usage("--missed and --grace go with --every or --cron");
     if (o.grace_ns && *o.grace_ns == 0)
         throw bad_usage("--grace: it is at least 1us");
+}
+
+void check(const options &o) {
+    check_selection(o);
+    check_schedule(o);
     if (o.payload && o.payload_file)
         throw bad_usage("--payload or --payload-file, not both");
     if (!o.database)

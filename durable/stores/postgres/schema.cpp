@@ -192,9 +192,8 @@ int read_version(session &server, const std::string &schema, tables_version &ver
     return 0;
 }
 
-// The index is built before the transaction, without keeping others from the jobs. If that was interrupted,
-// or goes on in another process, the index is invalid: then the transaction builds it anew, or waits in vain
-// for a lock.
+// The index is built before the transaction, while others use the jobs. If an earlier attempt was
+// interrupted, its index is invalid, and the transaction replaces it.
 int build_index(session &server, const std::string &schema) {
     if (const int error = server.be_patient(true); error != 0)
         return error;
@@ -234,6 +233,18 @@ std::string grants(const std::string &role, const std::string &schema) {
     return all;
 }
 
+// In one transaction, apart from the index.
+int change(session &server, const std::string &schema, int version, const char *grant_to) {
+    if (version != 0 && version < newest)
+        if (const int error = build_index(server, schema); error != 0)
+            return error;
+    std::string all =
+        in_schema((std::string(lock) + (version < newest ? upgrade(version) : "")).c_str(), schema);
+    if (grant_to != nullptr)
+        all += grants(grant_to, schema);
+    return server.run("begin;" + all + "commit;");
+}
+
 }  // namespace
 
 std::string in_schema(const char *text, const std::string &schema) {
@@ -251,36 +262,30 @@ std::string in_schema(const char *text, const std::string &schema) {
 
 int bring_up_to_date(session &server, const std::string &schema, bool must_exist, const char *grant_to) {
     tables_version version;
-    if (const int error = read_version(server, schema, version); error != 0)
-        return error;
-    if (version.of_tables > newest && version.oldest_sharing > newest) {
-        server.explain_by(later_release(version.of_tables, newest));
-        return -EPROTO;
+    int error = read_version(server, schema, version);
+    while (error == 0) {
+        if (version.of_tables > newest && version.oldest_sharing > newest) {
+            server.explain_by(later_release(version.of_tables, newest));
+            return -EPROTO;
+        }
+        if (must_exist && version.of_tables == 0) {
+            server.explain_by("the database has no tables of this schema");
+            return -ENOENT;
+        }
+        if (version.of_tables >= newest && grant_to == nullptr)
+            return 0;
+        const tables_version before = version;
+        const int result = change(server, schema, version.of_tables, grant_to);
+        if (result == 0)
+            return 0;
+        const std::string why = server.why();
+        server.run("rollback");
+        error = read_version(server, schema, version);
+        if (error != 0 || version.of_tables == before.of_tables) {  // otherwise another process was faster
+            server.explain_by(why);
+            return result;
+        }
     }
-    const bool is_usable = version.of_tables >= newest;
-    if (is_usable && grant_to == nullptr)
-        return 0;
-    if (must_exist && version.of_tables == 0) {
-        server.explain_by("the database has no tables of this schema");
-        return -ENOENT;
-    }
-    if (!is_usable && version.of_tables != 0)
-        if (const int error = build_index(server, schema); error != 0)
-            return error;
-    std::string all =
-        in_schema((std::string(lock) + (is_usable ? "" : upgrade(version.of_tables))).c_str(), schema);
-    if (grant_to != nullptr)
-        all += grants(grant_to, schema);
-    const int error = server.run("begin;" + all + "commit;");
-    if (error == 0)
-        return 0;
-    const std::string why = server.why();
-    server.run("rollback");
-    const int before = version.of_tables;
-    if (read_version(server, schema, version) == 0 &&
-        version.of_tables != before)  // another process was faster
-        return bring_up_to_date(server, schema, must_exist, grant_to);
-    server.explain_by(why);
     return error;
 }
 

@@ -230,7 +230,7 @@ int session::ask_backend(int &process) {
     rows answer;
     if (const int error = run("select pg_catalog.pg_backend_pid()", answer); error != 0)
         return error;
-    process = std::atoi(answer.text(0, 0));
+    process = static_cast<int>(std::strtol(answer.text(0, 0), nullptr, 10));
     return 0;
 }
 

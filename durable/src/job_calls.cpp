@@ -215,8 +215,10 @@ TW_API int64_t tw_durable_requeue(tw_durable *durable, const char *kind, const c
 namespace tickwheel::durable {
 namespace {
 
-// The state of a job that a call could not make fire: 1 if the job is ready, 0 if it was started, -EAGAIN if
-// it waits again, or an error.
+constexpr int waits_again = 2;
+
+// The state of a job that a call could not make fire: 1 if the job is ready, 0 if it was started,
+// `waits_again`, or an error.
 int look_why_not(tw_durable &durable, const char *kind, const char *key) {
     tw_durable_filter filter = {};
     filter.kind = kind;
@@ -233,7 +235,9 @@ int look_why_not(tw_durable &durable, const char *kind, const char *key) {
             connection, &filter, key,
             [](const tw_durable_entry *entry, void *arg) {
                 const context &of = *static_cast<context *>(arg);
-                of.found = entry->state == TW_DURABLE_STARTED ? 0 : entry->ready_ns <= of.now ? 1 : -EAGAIN;
+                of.found = entry->state == TW_DURABLE_STARTED ? 0
+                           : entry->ready_ns <= of.now        ? 1
+                                                              : waits_again;
                 return 0;
             },
             &with);
@@ -270,7 +274,7 @@ int fire_now(tw_durable &durable, const char *kind, const char *key) {
             look_again(durable, kind);
             return 1;
         }
-        if (const int found = look_why_not(durable, kind, key); found != -EAGAIN)
+        if (const int found = look_why_not(durable, kind, key); found != waits_again)
             return found;
     }
     return refuse(-EBUSY, "other connections keep changing the job");

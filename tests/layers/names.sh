@@ -24,7 +24,7 @@ expect_namespace drivers drivers
 expect_namespace calendar/src calendar
 
 # Files that may share a name, because they are the same thing for several platforms, databases or programs.
-same_thing='port\.h|interrupts\.h|timers\.[ch]|(schema|session|statements|store)\.[ch]pp|main\.cpp'
+same_thing='port\.h|interrupts\.h|timers\.[ch]|(looking|schema|session|statements|store)\.[ch]pp|main\.cpp'
 twice=$(cd "$root" && find src drivers include calendar boards durable tools -name '*.[ch]' -o -name '*.[ch]pp' |
     grep -vE '/(tests|bench|examples|machines|compare|packaging)/' | sed 's|.*/||' | sort | uniq -d | grep -vxE "$same_thing")
 for name in $twice; do

@@ -363,8 +363,9 @@ int64_t tw_durable_requeue(struct tw_durable *durable, const char *kind, const c
 /* Makes a job fire now, whatever it waits for: its due time, its next try, or a requeue. A job that fires
  * once keeps its due time. A periodic job keeps its schedule: it fires once more, a cron job for the present
  * time, a job with a period for its last due time, and then goes on with the due time for which it was
- * waiting. Returns 1, or 0 if the job was started: then the call changes nothing. -EINVAL  also: a malformed
- * name -ENOENT  there is no such job */
+ * waiting. Returns 1, or 0 if the job was started: then the call changes nothing.
+ *   -EINVAL  also: a malformed name
+ *   -ENOENT  there is no such job */
 int tw_durable_fire_now(struct tw_durable *durable, const char *kind, const char *key);
 
 /* tw_durable_cancel and tw_durable_requeue for all jobs that `filter` selects; requeues only those that have

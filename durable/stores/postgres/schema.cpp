@@ -154,9 +154,12 @@ do $body$ begin
     end if;
 end $body$;
 )";
-constexpr const char *rights[] = {"usage on schema $S", "select on $S.meta",
-                                  "select, insert, update, delete on $S.member, $S.job, $S.claim",
-                                  "usage on sequence $S.token", "execute on all functions in schema $S"};
+constexpr const char *rights[] = {"usage on schema $S",
+                                  "select on $S.meta",
+                                  "select, insert, update, delete on $S.member, $S.job",
+                                  "select, insert, delete on $S.claim",
+                                  "usage on sequence $S.token",
+                                  "execute on all functions in schema $S"};
 
 // Version 2 changed only the functions, and the store itself calls only `tell`, whose first form is safe
 // here: session::open has set the connection's search path. Version 3 changed the tables.

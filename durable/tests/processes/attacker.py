@@ -120,7 +120,7 @@ def bring_up_to_date(attacked, ask, address):
     attacked.server.psql("select tickwheel.put('k', 'trapped', '2030-01-01 UTC')", "attacked")
     expect(attacked.caught(), "the traps catch nobody")
     subprocess.run([ask], input=f"open {address}\n", stdout=subprocess.DEVNULL, text=True, check=True)
-    expect(attacked.sql("select version from tickwheel.meta") == "2", "the tables are not up to date")
+    expect(attacked.sql("select version from tickwheel.meta") == "3", "the tables are not up to date")
     expect(attacked.sql(UNTRAPPED + "select count(*) from tickwheel.job where key = 'kept'") == "1", "a job is lost")
 
 

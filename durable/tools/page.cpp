@@ -17,7 +17,7 @@
 #include "entry.hpp"
 #include "moments.hpp"
 #include "plain.hpp"
-#include "report_style.hpp"
+#include "page_style.hpp"
 #include "verbs.hpp"
 
 namespace tickwheel::jobs {

@@ -32,6 +32,7 @@
  *   -EBADMSG     the database is damaged, the file is not a database, or its log was deleted
  *   -EPROTO      the tables are those of a later release, or have been changed
  *   -EDEADLK     called by a visitor of the same connection
+ *   -EOPNOTSUPP  a store of your own lacks the function, which it may
  *   -EIO         another error of the database, which tw_durable_explain describes
  *   -ENOMEM      out of memory
  *   -ECHILD      this process is a fork of the one that opened it
@@ -385,7 +386,8 @@ int tw_durable_get(struct tw_durable *durable, const char *kind, const char *key
 
 /* Calls each(entry, arg) on the jobs that `filter` selects, in its order; `filter` may be null. The walk may
  * or may not visit jobs that are put or removed meanwhile. Returns 0, or the value with which `each` ended
- * the walk. -EINVAL  also: `each` is null, or the filter has a malformed name or state */
+ * the walk.
+ *   -EINVAL  also: `each` is null, or the filter has a malformed name or state */
 int tw_durable_list(struct tw_durable *durable, const struct tw_durable_filter *filter,
                     tw_durable_visitor *each, void *arg);
 
@@ -414,8 +416,8 @@ typedef int tw_durable_tally_visitor(const struct tw_durable_tally *tally, void 
 /* Counts the jobs of each kind that has any, in the order of kinds, by state, and pending ones by the time at
  * which they are ready: `times` has `count` times, which rise. No number exceeds `most` (0: no limit), so
  * that millions of jobs take no longer to count than `most`. Returns 0, or the value with which `each` ended
- * the walk. -EINVAL      also: `each` is null, or the times do not rise -EOPNOTSUPP  a store of your own
- * lacks this */
+ * the walk.
+ *   -EINVAL  also: `each` is null, or the times do not rise */
 int tw_durable_tallies(struct tw_durable *durable, const int64_t *times, size_t count, uint64_t most,
                        tw_durable_tally_visitor *each, void *arg);
 
@@ -438,7 +440,8 @@ struct tw_durable_member {
 typedef int tw_durable_member_visitor(const struct tw_durable_member *member, void *arg);
 
 /* Calls each(member, arg) on all members, in the order of their ids. Returns 0, or the value with which
- * `each` ended the walk. -EINVAL      also: `each` is null -EOPNOTSUPP  a store of your own lacks this */
+ * `each` ended the walk.
+ *   -EINVAL  also: `each` is null */
 int tw_durable_members(struct tw_durable *durable, tw_durable_member_visitor *each, void *arg);
 
 /* Writes one English sentence into `text`, which has `room` bytes, that says why a job has not run yet. It

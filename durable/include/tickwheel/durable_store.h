@@ -16,7 +16,8 @@
  * A member is a process that handles jobs. It has a number that is never used again, an epoch, and a time at
  * which its lease ends. A member whose lease has ended may renew it until another member declares it dead
  * (`bury`); from then on it may do nothing. The epoch goes up when the member's connection has broken: a
- * claim that the database still carries out for the former connection then claims nothing.
+ * claim that the database still carries out for the former connection then claims nothing. A database that
+ * goes back in time, by a failover or a restored backup, can give a number twice. So epochs begin at random.
  *
  * Each function is one transaction: it happens as a whole or not at all. The effects of `put`, `remove`,
  * `requeue` and `claim` survive a power cut once they have returned. The effect of `start` survives a crash
@@ -226,7 +227,8 @@ struct tw_store {
     /* Makes the lease end lease_ns from now. -ESTALE: the member is dead, or its epoch has changed. */
     int (*renew)(void *connection, const struct tw_store_member *member, int64_t lease_ns, int64_t *now_ns);
 
-    /* After the connection has broken: raises the member's epoch, whatever it was, also in *member. Marks as
+    /* After the connection has broken: raises the member's epoch, which may be higher than in *member, also
+     * there. Marks as
      * started those of its jobs that have one of the `count` tokens `started`: their handlers run or are
      * about to, and the database has lost their start, or could not be asked. Then calls each(entry, arg) on
      * all jobs that the member holds; the entries have only name, state, token and ready_ns. If another
@@ -236,7 +238,7 @@ struct tw_store {
     int (*resume)(void *connection, struct tw_store_member *member, const int64_t *started, size_t count,
                   tw_store_visitor *each, void *arg);
 
-    /* Releases the member's jobs, and deletes the member, whatever its epoch. Notifies the connections that
+    /* Releases the member's jobs, and deletes the member, whose epoch may be higher. Notifies the connections that
      * listen. If another transaction has locked a job, the store declares the member dead instead, and
      * `bury` releases the job later. -ESTALE: the member is dead. */
     int (*leave)(void *connection, const struct tw_store_member *member);

@@ -204,7 +204,8 @@ told as materialized (select $S.tell(kind, min(ready)) from done group by kind)
 select (select count(*) from done), (select count(*) from told))";
 
     all[join_as_member] = R"(
-insert into $S.member (name, lease_end) values ($1, clock_timestamp() + $2::int8 * interval '1 microsecond')
+insert into $S.member (name, lease_end, epoch)
+values ($1, clock_timestamp() + $2::int8 * interval '1 microsecond', floor(random() * 4503599627370496)::int8)
 returning id, epoch)";
 
     all[renew_lease] = std::string(R"(
@@ -213,8 +214,11 @@ with forgotten as (delete from $S.claim where member = $1::int8 and )") +
 update $S.member set lease_end = clock_timestamp() + $3::int8 * interval '1 microsecond'
 where id = $1::int8 and epoch = $2::int8 and not dead returning clock_timestamp())";
 
+    // $1, $2 member. The epoch may have risen without an answer, but not often. A database that has gone back in
+    // time, as after a failover, can give the number of a member twice, but then with another epoch.
     all[raise_epoch] = R"(
-with me as materialized (select id from $S.member where id = $1::int8 and not dead for update)
+with me as materialized (
+    select id from $S.member where id = $1::int8 and epoch between $2::int8 and $2::int8 + 1000000 and not dead for update)
 update $S.member set epoch = epoch + 1 from me where member.id = me.id returning epoch)";
 
     // $1 member, $2 tokens of started jobs. A row that another transaction has locked stays unmarked.
@@ -303,10 +307,11 @@ select (select count(*) from done), (select count(*) from told))";
     all[delete_dead] = "delete from $S.member where dead and not exists (select from $S.claim where "
                        "claim.member = member.id)";
 
-    // $1 member. The next four statements form one transaction. The second begins after every claim of this
+    // $1 member; the first also has $2, the epoch, as raise_epoch. The next four statements form one transaction. The second begins after every claim of this
     // member has ended, so it sees the jobs that they took.
     all[declare_dead] = R"(
-with me as materialized (select id from $S.member where id = $1::int8 and not dead for update)
+with me as materialized (
+    select id from $S.member where id = $1::int8 and epoch between $2::int8 and $2::int8 + 1000000 and not dead for update)
 update $S.member set dead = true from me where member.id = me.id returning true)";
     all[release_of_one] = R"(
 with done as (

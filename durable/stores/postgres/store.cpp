@@ -314,7 +314,7 @@ int resume(void *connection, tw_store_member *member, const int64_t *started, si
     for (size_t i = 0; i < count; ++i)
         tokens.add_int8(started[i]);
     parameters who, with;
-    who.add_int8(member->id);
+    who.add_int8(member->id).add_int8(member->epoch);
     with.add_int8(member->id).add(tokens);
     rows raised, held;
     if (const int error = of(connection).server.call(raise_epoch, who, raised); error != 0)
@@ -355,14 +355,17 @@ int64_t bury(void *connection, size_t limit) {
     return done.int8(0, 0);
 }
 
-int leave_within(session &server, parameters &member) {
+int leave_within(session &server, const tw_store_member &member) {
+    parameters whole, id;
+    whole.add_int8(member.id).add_int8(member.epoch);
+    id.add_int8(member.id);
     rows done;
-    if (const int error = server.call(declare_dead, member, done); error != 0)
+    if (const int error = server.call(declare_dead, whole, done); error != 0)
         return error;
     if (done.count() == 0)
         return -ESTALE;
     for (const std::size_t statement : {release_of_one, forget_ranges_of_one, delete_member})
-        if (const int error = server.call(statement, member, done); error != 0)
+        if (const int error = server.call(statement, id, done); error != 0)
             return error;
     return 0;
 }
@@ -371,11 +374,9 @@ int leave_within(session &server, parameters &member) {
 // answered, or were never called.
 int leave(void *connection, const tw_store_member *member) {
     session &server = of(connection).server;
-    parameters with;
-    with.add_int8(member->id);
     if (const int error = server.run("begin"); error != 0)
         return error;
-    const int error = leave_within(server, with);
+    const int error = leave_within(server, *member);
     if (error == 0)
         return server.run("commit");
     const std::string why = server.why();

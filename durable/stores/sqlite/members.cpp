@@ -55,12 +55,24 @@ int lease_of(session &of, const tw_store_member &who, std::int64_t &lease) {
     return 0;
 }
 
+namespace {
+
+// A restored backup can give the number of a member twice, but then with another epoch.
+std::int64_t some_epoch() {
+    std::uint64_t some = 0;
+    sqlite3_randomness(sizeof some, &some);
+    return static_cast<std::int64_t>(some >> 12);
+}
+
+}  // namespace
+
 int join(session &to, const char *name, std::int64_t lease_ns, tw_store_member &who) {
     return in_small_transaction(to, durability::normal, [&] {
-        const std::int64_t now = to.now();
-        const int joined =
-            query(to, sql::join).with(name).with_time(time_after(now, lease_ns)).with_time(now).run();
-        who = {.id = sqlite3_last_insert_rowid(to.handle()), .epoch = 1};
+        const std::int64_t now = to.now(), epoch = some_epoch();
+        query joining(to, sql::join);
+        joining.with(name).with_time(time_after(now, lease_ns)).with_time(now).with(epoch);
+        const int joined = joining.run();
+        who = {.id = sqlite3_last_insert_rowid(to.handle()), .epoch = epoch};
         return joined < 0 ? joined : 0;
     });
 }
@@ -92,9 +104,9 @@ int resume(session &to, tw_store_member &who, const std::int64_t *started, std::
     tw_store_member resumed = who;
     int ended = 0;
     const int error = in_small_transaction(to, durability::normal, [&] {
-        const int raised = query(to, sql::resume).with(who.id).run();
-        if (raised < 0)
-            return raised;
+        const int raised = query(to, sql::resume).with(who.id).with(who.epoch).run();
+        if (raised != 1)
+            return raised < 0 ? raised : to.fail(-ESTALE, is_dead);
         if (const int missing = read_epoch(to, resumed); missing != 0)
             return missing;
         if (const int marked = mark_started(to, who, started, count); marked != 0)
@@ -109,7 +121,7 @@ int resume(session &to, tw_store_member &who, const std::int64_t *started, std::
 
 int leave(session &to, const tw_store_member &who) {
     return in_small_transaction(to, durability::normal, [&] {
-        const int left = query(to, sql::delete_member).with(who.id).run();
+        const int left = query(to, sql::delete_member).with(who.id).with(who.epoch).run();
         if (left != 1)
             return left < 0 ? left : to.fail(-ESTALE, is_dead);
         std::int64_t first = TW_NO_DEADLINE;

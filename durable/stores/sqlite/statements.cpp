@@ -43,11 +43,11 @@ constexpr std::array<const char *, static_cast<std::size_t>(sql::count)> texts =
 
     "select " JOB_COLUMNS " from " JOBS " where " IS_NAMED,
 
-    "insert into @member (name, epoch, lease, dead, joined) values (?1, 1, ?2, 0, ?3)",
+    "insert into @member (name, epoch, lease, dead, joined) values (?1, ?4, ?2, 0, ?3)",
     "select epoch, lease from @member where id = ?1 and dead = 0",
     "update @member set lease = ?3 where id = ?1 and epoch = ?2 and dead = 0",
-    "update @member set epoch = epoch + 1 where id = ?1 and dead = 0",
-    "delete from @member where id = ?1 and dead = 0",
+    "update @member set epoch = epoch + 1 where id = ?1 and dead = 0 and epoch between ?2 and ?2 + 1000000",
+    "delete from @member where id = ?1 and dead = 0 and epoch between ?2 and ?2 + 1000000",
     "update @job set started = 1 where holder = ?1 and token = ?2",
     "select " JOB_COLUMNS " from " JOBS " where holder = ?1",
     "select min(ready) from @job where holder = ?1",

@@ -159,10 +159,9 @@ std::int64_t change(session &server, const std::string &schema, const tw_durable
         with + "near as materialized (select place from " + from + chosen.limit() +
         "), free as materialized (select ctid as place from $S.job where ctid = any (array (select place "
         "from near)) for update" +
-        (key == nullptr ? " skip locked" : "") + "), done as (" + changed +
-        " returning kind, ready), told as materialized (select $S.tell(kind, min(ready)) from done where " +
-        (what == TW_STORE_FIRE ? "true" : "false") +
-        " group by kind) select (select count(*) from done), (select count(*) from told)";
+        (key == nullptr ? " skip locked" : "") + "), done as (" + changed + " returning kind, ready), " +
+        told(what == TW_STORE_FIRE ? "done" : "done where false") +
+        " select (select count(*) from done), (select count(*) from told)";
     rows done;
     const int error = server.ask(in_schema(text.c_str(), schema), chosen.values().all, done);
     return error != 0 ? error : done.int8(0, 0);

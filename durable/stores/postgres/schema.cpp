@@ -91,6 +91,7 @@ alter table $S.job alter grace drop not null;
 insert into $S.claim select holder, kind, min(ready), max(ready) from $S.job where holder is not null group by holder, kind;
 drop index $S.job_held;
 drop index $S.job_pending;
+drop function $S.tell(text, timestamptz);
 )";
 
 // Programs call these functions in their own transactions. Each function has its own search path: otherwise
@@ -105,12 +106,6 @@ begin
     end if;
     return name;
 end $body$;
-
-create or replace function $S.tell(kind text, ready timestamptz) returns void language sql volatile
-set search_path = pg_catalog, pg_temp as $body$
-    select pg_notify('$N', (extract(epoch from ready) * 1000000)::bigint || ' ' || kind)
-    where ready < clock_timestamp() + interval '1 minute'
-$body$;
 
 create or replace function $S.put(kind text, key text, due timestamptz, payload bytea default '', replace boolean default true)
 returns boolean language plpgsql volatile
@@ -135,7 +130,9 @@ begin
     if not found then
         return true;
     end if;
-    perform $S.tell(kind, due);
+    if due < clock_timestamp() + interval '1 minute' then
+        perform pg_notify('$N', (extract(epoch from due) * 1000000)::bigint || ' ' || kind);
+    end if;
     return existed;
 end $body$;
 
@@ -161,8 +158,7 @@ constexpr const char *rights[] = {"usage on schema $S",
                                   "usage on sequence $S.token",
                                   "execute on all functions in schema $S"};
 
-// Version 2 changed only the functions, and the store itself calls only `tell`, whose first form is safe
-// here: session::open has set the connection's search path. Version 3 changed the tables.
+// Version 2 changed only the functions, version 3 the tables.
 constexpr int newest = 3;
 
 // What a later release that adds to the tables must write into `meta`: this release can share them.

@@ -33,33 +33,45 @@ constexpr const char *or_replace = R"(update
         attempts = 0, failed = false, error = null, holder = excluded.holder, started = excluded.started,
         token = case when excluded.holder is null then job.token else nextval('$S.token') end)";
 
-std::string insert(const char *conflict) {
-    return std::string(R"(
+// `fields` is a table with the fields of jobs.
+std::string insert(const std::string &fields, const char *conflict) {
+    return R"(
     insert into $S.job (kind, key, payload, due, ready, period, cron, zone, missed, grace)
     select kind, key, payload, at.due, at.due, period, cron, zone, missed, grace
-    from )") +
-           put_fields + R"() as given (kind, key, payload, due, delay, period, cron, zone, missed, grace),
-        lateral (select )" +
-           put_due + R"( as due) as at
+    from )" +
+           fields + ", lateral (select " + put_due + R"( as due) as at
     on conflict (kind, key) do )" +
            conflict;
 }
 
+constexpr const char *one_job =
+    R"((select $1::text as kind, $2::text as key, $3::bytea as payload, $4::timestamptz as due,
+    $5::int8 as delay, $6::int8 as period, $7::text as cron, $8::text as zone, $9::int8::int4 as missed, $10::int8 as grace)
+    as given)";
+
+std::string many_jobs() {
+    return std::string(put_fields) +
+           ") as given (kind, key, payload, due, delay, period, cron, zone, missed, grace)";
+}
+
+std::string put_replacing_one() {
+    return "with done as (" + insert(one_job, or_replace) + " returning kind, ready), " + told("done") +
+           " select from told";
+}
+
 // $11 to $13: for each kind the first time at which one of these jobs is due, or the delay. So the statement
 // need not collect the rows that it inserts, which takes a tenth of its time.
-std::string put_replacing_all() {
-    return "with done as (" + insert(or_replace) + R"(),
-told as materialized (
-    select $S.tell(kind, coalesce(due, clock_timestamp() + delay * interval '1 microsecond'))
-    from unnest($11::text[], $12::timestamptz[], $13::int8[]) as first (kind, due, delay))
-select from told)";
+std::string put_replacing_many() {
+    return "with done as (" + insert(many_jobs(), or_replace) + "), " +
+           told(R"((select kind, coalesce(due, clock_timestamp() + delay * interval '1 microsecond') as ready
+        from unnest($11::text[], $12::timestamptz[], $13::int8[]) as first (kind, due, delay)) as of_kind)") +
+           " select from told";
 }
 
 // Returns the names of the new jobs.
-std::string put_keeping_all() {
-    return "with done as (" + insert("nothing returning kind, key, ready") + R"(),
-told as materialized (select $S.tell(kind, min(ready)) from done group by kind)
-select kind, key from done union all select null, null from told)";
+std::string put_keeping(const std::string &fields) {
+    return "with done as (" + insert(fields, "nothing returning kind, key, ready") + "), " + told("done") +
+           " select kind, key from done union all select null, null from told";
 }
 
 // A put that holds jobs. $11 says which of them; $12, $13: for which member and epoch. Returns the jobs that
@@ -87,7 +99,8 @@ done as (
 noted as (
     insert into $S.claim (member, kind, first, last)
     select $12::int8, kind, min(ready), max(ready) from done where held group by kind),
-told as materialized (select $S.tell(kind, min(ready)) from done where not held group by kind)
+)" + told("done where not held") +
+           R"(
 select kind, key, held, token, ready, started, ctid from done where )" +
            (keep ? "true" : "held") + " union all select null, null, null, null, null, null, null from told";
 }
@@ -167,13 +180,22 @@ moved as (
         error = case when what = 3 then job.error else error_then end
     from free where job.ctid = free.place
     returning free.token, what, job.kind, job.ready),
-told as materialized (select $S.tell(kind, min(ready)) from moved where what = 3 group by kind)
+)" + told("moved where what = 3") +
+           R"(
 select token, true from ended union all select token, true from moved
 union all select 0, exists (select from me)
 from (select count(*) from told) as all_told, set_config('synchronous_commit', 'off', true) as until_the_commit)";
 }
 
 }  // namespace
+
+std::string told(const std::string &jobs) {
+    return R"(told as materialized (
+    select pg_notify('$N', (extract(epoch from ready) * 1000000)::int8 || ' ' || kind)
+    from (select kind, min(ready) as ready from )" +
+           jobs + R"( group by kind) as first
+    where ready < clock_timestamp() + interval '1 minute'))";
+}
 
 std::string rows_held_by(const char *member, const char *lock) {
     return std::string(R"(array (
@@ -188,19 +210,21 @@ std::vector<std::string> statements_for(const std::string &schema, std::int64_t 
     std::vector<std::string> all(statements_count);
     all[read_clock] = "select clock_timestamp()";
 
-    all[put_replacing] = put_replacing_all();
-    all[put_keeping] = put_keeping_all();
+    all[put_one_replacing] = put_replacing_one();
+    all[put_one_keeping] = put_keeping(one_job);
+    all[put_many_replacing] = put_replacing_many();
+    all[put_many_keeping] = put_keeping(many_jobs());
     all[put_holding_replacing] = put_holding(false);
     all[put_holding_keeping] = put_holding(true);
 
     all[remove_job] = "delete from $S.job where kind = $1 and key = $2 returning started";
 
-    all[requeue_failed] = R"(
+    all[requeue_failed] = std::string(R"(
 with done as (
     update $S.job set failed = false, attempts = 0, error = null, ready = clock_timestamp()
     where failed and ($1::text is null or kind = $1) and ($2::text is null or key = $2)
     returning kind, ready),
-told as materialized (select $S.tell(kind, min(ready)) from done group by kind)
+)") + told("done") + R"(
 select (select count(*) from done), (select count(*) from told))";
 
     all[join_as_member] = R"(
@@ -214,8 +238,8 @@ with forgotten as (delete from $S.claim where member = $1::int8 and )") +
 update $S.member set lease_end = clock_timestamp() + $3::int8 * interval '1 microsecond'
 where id = $1::int8 and epoch = $2::int8 and not dead returning clock_timestamp())";
 
-    // $1, $2 member. The epoch may have risen without an answer, but not often. A database that has gone back in
-    // time, as after a failover, can give the number of a member twice, but then with another epoch.
+    // $1, $2 member. The epoch may have risen without an answer, but not often. A database that has gone back
+    // in time, as after a failover, can give the number of a member twice, but then with another epoch.
     all[raise_epoch] = R"(
 with me as materialized (
     select id from $S.member where id = $1::int8 and epoch between $2::int8 and $2::int8 + 1000000 and not dead for update)
@@ -290,15 +314,15 @@ done as (update $S.member set dead = true from ended where member.id = ended.id 
 select exists (select from done) or exists (select from $S.member where dead))";
 
     // $1 limit
-    all[release_of_dead] = R"(
+    all[release_of_dead] = std::string(R"(
 with done as (
     update $S.job set holder = null, attempts = attempts + started::int, started = false
-    where ctid = any ()" +
+    where ctid = any ()") +
                            rows_held_by("in (select id from $S.member where dead)",
                                         "limit $1::int8 for update of held skip locked") +
                            R"()
     returning kind, ready),
-told as materialized (select $S.tell(kind, min(ready)) from done group by kind)
+)" + told("done") + R"(
 select (select count(*) from done), (select count(*) from told))";
 
     all[forget_ranges_of_dead] =
@@ -307,19 +331,21 @@ select (select count(*) from done), (select count(*) from told))";
     all[delete_dead] = "delete from $S.member where dead and not exists (select from $S.claim where "
                        "claim.member = member.id)";
 
-    // $1 member; the first also has $2, the epoch, as raise_epoch. The next four statements form one transaction. The second begins after every claim of this
-    // member has ended, so it sees the jobs that they took.
+    // $1 member; the first also has $2, the epoch, as raise_epoch. The next four statements form one
+    // transaction. The second begins after every claim of this member has ended, so it sees the jobs that
+    // they took.
     all[declare_dead] = R"(
 with me as materialized (
     select id from $S.member where id = $1::int8 and epoch between $2::int8 and $2::int8 + 1000000 and not dead for update)
 update $S.member set dead = true from me where member.id = me.id returning true)";
-    all[release_of_one] = R"(
+    all[release_of_one] = std::string(R"(
 with done as (
     update $S.job set holder = null, started = false
-    where ctid = any ()" + rows_held_by("= $1::int8", "for update of held skip locked") +
+    where ctid = any ()") +
+                          rows_held_by("= $1::int8", "for update of held skip locked") +
                           R"()
     returning kind, ready),
-told as materialized (select $S.tell(kind, min(ready)) from done group by kind)
+)" + told("done") + R"(
 select count(*) from told)";
     all[forget_ranges_of_one] =
         std::string("delete from $S.claim where member = $1::int8 and ") + is_empty_range;

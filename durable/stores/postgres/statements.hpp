@@ -10,8 +10,10 @@ namespace tickwheel::durable::postgres {
 
 enum statement : std::size_t {
     read_clock,
-    put_replacing,
-    put_keeping,
+    put_one_replacing,
+    put_one_keeping,
+    put_many_replacing,
+    put_many_keeping,
     put_holding_replacing,
     put_holding_keeping,
     remove_job,
@@ -41,6 +43,10 @@ enum statement : std::size_t {
 // An array of the places of the rows that the members with this condition hold, such as "= $1", by S1 of
 // schema.cpp.
 std::string rows_held_by(const char *member, const char *lock = "");
+
+// A part of a statement, `told`, that notifies the connections that listen of the first of some jobs of each
+// kind, if it is ready soon. `jobs` is a table, and perhaps a condition, with kind and ready.
+std::string told(const std::string &jobs);
 
 // In the order of the enum. Starts and answers wait for a lock no longer than `lock_limit_ms`.
 std::vector<std::string> statements_for(const std::string &schema, std::int64_t lock_limit_ms);

@@ -137,6 +137,25 @@ struct put_columns {
     }
 };
 
+// The fields of one job, in the order of put_fields.
+void add_one(parameters &all, const tw_durable_job &job) {
+    all.add_text(job.kind).add_text(job.key);
+    all.add_bytes({static_cast<const char *>(job.payload), job.size});
+    if (job.absolute != 0)
+        all.add_time(job.due_ns).add_null();
+    else
+        all.add_null().add_int8(microseconds(job.due_ns));
+    if (job.period_ns != 0)
+        all.add_int8(microseconds(job.period_ns));
+    else
+        all.add_null();
+    all.add_text(job.cron).add_text(job.zone);
+    if (job.period_ns != 0 || job.cron != nullptr)
+        all.add_int8(job.missed).add_int8(microseconds(job.grace_ns));
+    else
+        all.add_null().add_null();
+}
+
 // A statement can change a row only once. So of several jobs with one name the store sends only one: with
 // `keep` the first, otherwise the last. Returns the numbers of the jobs to send. With `keep` the others find
 // a job of their name.
@@ -205,20 +224,25 @@ int put(void *connection, tw_store_put *puts, size_t count, int keep, const tw_s
     const std::vector<std::size_t> sent = choose_distinct(puts, count, keep != 0);
     const auto holds = [puts](std::size_t i) { return puts[i].hold != 0; };
     const bool holds_any = member != nullptr && std::any_of(sent.begin(), sent.end(), holds);
-    put_columns columns(sent.size());
-    column hold(type::int4, sent.size());
-    for (const std::size_t i : sent) {
-        columns.add(*puts[i].job);
-        hold.add_int4(holds(i) ? 1 : 0);
-    }
     parameters with;
-    columns.hand_to(with);
-    if (holds_any)
-        with.add(hold).add_int8(member->id).add_int8(member->epoch);
-    else if (keep == 0)
-        add_first_of_kinds(with, puts, sent);
+    std::size_t statement = put_one_replacing;
+    if (sent.size() == 1 && !holds_any) {
+        add_one(with, *puts[sent[0]].job);
+    } else {
+        put_columns columns(sent.size());
+        column hold(type::int4, sent.size());
+        for (const std::size_t i : sent) {
+            columns.add(*puts[i].job);
+            hold.add_int4(holds(i) ? 1 : 0);
+        }
+        columns.hand_to(with);
+        statement = holds_any ? put_holding_replacing : put_many_replacing;
+        if (holds_any)
+            with.add(hold).add_int8(member->id).add_int8(member->epoch);
+        else if (keep == 0)
+            add_first_of_kinds(with, puts, sent);
+    }
     rows done;
-    const std::size_t statement = holds_any ? put_holding_replacing : put_replacing;
     if (const int error = of(connection).server.call(statement + (keep != 0 ? 1 : 0), with, done); error != 0)
         return error;
     for (std::size_t i = 0; i < count; ++i) {

@@ -93,6 +93,11 @@ parameters &parameters::add_text(const char *text) {
     return *this;
 }
 
+parameters &parameters::add_bytes(std::string_view bytes) {
+    values_.push_back({std::string(bytes), false, false});
+    return *this;
+}
+
 parameters &parameters::add(const column &values) {
     values_.push_back({values.bytes(), false, false});
     return *this;

@@ -64,6 +64,8 @@ class parameters {
     parameters &add_int8(std::int64_t value);
     parameters &add_time(std::int64_t ns) { return add_int8(to_wire_time(ns)); }
     parameters &add_text(const char *text);  // a null pointer adds an SQL null
+    parameters &add_bytes(std::string_view bytes);
+    parameters &add_null() { return add_text(nullptr); }
     parameters &add(const column &values);
 
     int count() const { return static_cast<int>(values_.size()); }

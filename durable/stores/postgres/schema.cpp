@@ -18,7 +18,7 @@ namespace {
 //   - a claim begins where the last one ended (tw_store_claim.from_ns), so it meets few rows that are held or
 //     gone;
 //   - `claim` has one row for each kind of each claim, with the range of the ready times. S1: a job that a
-//     member holds is within such a range of this member. The member's renewals delete ranges without jobs.
+//     member holds is within such a range of this member. Looks for jobs delete ranges without jobs.
 //
 // A job that ends leaves one dead row, so vacuum must start after a number of them, and not after a share of
 // a table that may hold millions of idle rows. The columns stand in an order that needs no padding.

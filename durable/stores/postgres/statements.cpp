@@ -232,9 +232,7 @@ insert into $S.member (name, lease_end, epoch)
 values ($1, clock_timestamp() + $2::int8 * interval '1 microsecond', floor(random() * 4503599627370496)::int8)
 returning id, epoch)";
 
-    all[renew_lease] = std::string(R"(
-with forgotten as (delete from $S.claim where member = $1::int8 and )") +
-                       is_empty_range + R"()
+    all[renew_lease] = R"(
 update $S.member set lease_end = clock_timestamp() + $3::int8 * interval '1 microsecond'
 where id = $1::int8 and epoch = $2::int8 and not dead returning clock_timestamp())";
 
@@ -287,7 +285,8 @@ select exists (select from $S.member
     clock_timestamp(), min(first.ready),
     (select min(case when dead then '-infinity' else lease_end end) from $S.member
         where member.id <> $1::int8 and (dead or lease_end < clock_timestamp()
-            or exists (select from $S.claim where claim.member = member.id)))
+            or exists (select from $S.claim where claim.member = member.id))),
+    exists (select from $S.claim where member = $1::int8)
 from unnest($3::text[]) as handled (kind), lateral (
     select ready from $S.job where job.kind = handled.kind and not failed and holder is null
         and ready >= $4::timestamptz

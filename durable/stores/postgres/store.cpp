@@ -32,6 +32,7 @@ struct postgres_connection {
     std::string schema;
     // How many more starts (or answers) skip locked jobs without waiting for the lock first.
     unsigned starts_pass_locks = 0, answers_pass_locks = 0;
+    unsigned claims = 0;  // since ranges without jobs were deleted
     bool listens = false;
     std::vector<std::string> kinds;  // of the last claim; notifications for other kinds are ignored
 
@@ -438,6 +439,18 @@ int show(const rows &claimed, tw_store_taker *each, void *arg) {
     return 0;
 }
 
+constexpr unsigned claims_between_cleanings = 16;
+
+// Deletes ranges without jobs. If the jobs are locked, a later call does that.
+int forget_ranges(postgres_connection &here, const tw_store_member &member) {
+    here.claims = 0;
+    parameters with;
+    with.add_int8(member.id);
+    rows ignored;
+    const int error = here.server.call(forget_ranges_of_one, with, ignored);
+    return error == -ENOTCONN || error == -ETIMEDOUT ? error : 0;
+}
+
 int look_after(postgres_connection &here, const tw_store_claim &claim, const column &kinds, bool has_claimed,
                tw_store_look &look) {
     parameters with;
@@ -450,7 +463,8 @@ int look_after(postgres_connection &here, const tw_store_claim &claim, const col
     look.now_ns = seen.time(0, 1);
     look.next_ns = seen.is_null(0, 2) ? TW_NO_DEADLINE : seen.time(0, 2);
     look.lease_end_ns = seen.is_null(0, 3) ? TW_NO_DEADLINE : seen.time(0, 3);
-    return 0;
+    const bool has_ranges = seen.truth(0, 4);
+    return has_ranges && claim.limit == 0 ? forget_ranges(here, claim.member) : 0;
 }
 
 // The caller repeats a claim that has reached its limit at once. So such a claim does not look for the next
@@ -471,6 +485,9 @@ int claim(void *connection, const tw_store_claim *claim, tw_store_taker *each, v
         return error;
     if (const int end = show(done, each, arg); end != 0)
         return end;
+    if (++here.claims >= claims_between_cleanings)
+        if (const int error = forget_ranges(here, claim->member); error != 0)
+            return error;
     if (static_cast<std::size_t>(done.count()) == claim->limit) {
         *look = {done.time(0, 13), 0, TW_NO_DEADLINE};
         return 0;

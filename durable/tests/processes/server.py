@@ -549,7 +549,8 @@ def a_lock_on_a_job_that_nobody_knows_of_stops_no_other(bench):
     handler = bench.handler(schema)
     name = schema[7:]
     bench.sql(f"select {name}.put('k', 'locked', now() + '1 h');"
-              f"update {name}.job set holder = (select id from {name}.member), token = nextval('{name}.token')")
+              f"update {name}.job set holder = (select id from {name}.member), token = nextval('{name}.token');"
+              f"insert into {name}.claim (member, kind, first, last) select holder, kind, ready, ready from {name}.job")
     with locked(bench, "locked", name):
         bench.sql("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'tickwheel'")
         wait_until(lambda: len(handler.events) >= 3, "it connects again")
@@ -648,7 +649,7 @@ def a_server_that_can_only_be_read(bench):
 def tables_of_others_are_refused(bench):
     schema = bench.schema()
     bench.opened(schema).end()
-    for change in ("update $.meta set version = 99", "delete from $.meta", "drop table $.meta",
+    for change in ("update $.meta set version = 99, oldest_sharing = 99", "delete from $.meta", "drop table $.meta",
                    "drop schema $ cascade; create schema $; create table $.job (x int)"):
         bench.sql(change.replace("$", schema[7:]))
         bench.asker().do("open", bench.server.address(), schema, result=-errno.EPROTO)
@@ -666,7 +667,7 @@ def tables_of_a_later_release_are_refused(bench):
     schema = bench.schema()
     handler = bench.handler(schema)
     version = bench.sql(f"select version from {schema[7:]}.meta")
-    bench.sql(f"update {schema[7:]}.meta set version = 99")
+    bench.sql(f"update {schema[7:]}.meta set version = 99, oldest_sharing = 99")
     for settings in (), ("runtime=1",):
         said = bench.asker().ask("open", bench.server.address(), schema, *settings)
         expect(said["result"] == -errno.EPROTO, f"{said['result']}, {said['why']}")
@@ -677,10 +678,26 @@ def tables_of_a_later_release_are_refused(bench):
     expect(handler.ask("put", "k", "x", 0)["result"] < 0, "it has put a job")  # it may find that its connection is gone
     expect_later_release(handler.ask("put", "k", "x", 0)["why"])
     expect(bench.sql(f"select count(*) from {schema[7:]}.job") == "0", "it has put a job")
-    bench.sql(f"update {schema[7:]}.meta set version = {version}")
+    bench.sql(f"update {schema[7:]}.meta set version = {version}, oldest_sharing = {version}")
     wait_until(lambda: handler.events[-1]["event"] == CONNECTED, "it works again")
     handler.do("put", "k", "x", 0)
     handler.fire("x", PROMPT_S)
+
+
+def two_releases_share_tables_to_which_the_later_one_has_added(bench):
+    """As during a rolling deploy: the later release says in `meta` that this one can share its tables."""
+    schema = bench.schema()
+    name = schema[7:]
+    before = bench.handler(schema)
+    bench.sql(f"alter table {name}.job add column later text default 'x', add column more int;"
+              f"alter table {name}.member add column later int; alter table {name}.claim add column later int;"
+              f"update {name}.meta set version = version + 1")
+    after = bench.handler(schema)
+    for i in range(20):
+        (before if i % 2 else after).do("put", "k", f"{i}", 0)
+    wait_until(lambda: len(before.fires) + len(after.fires) == 20, "all have fired", PROMPT_S)
+    bench.sql("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'tickwheel'")
+    wait_until(lambda: before.events[-1]["event"] == CONNECTED and len(before.events) > 1, "it connects again")
 
 
 def a_user_who_may_not_create_tables(bench):
@@ -892,7 +909,8 @@ TESTS = [
     a_lock_on_a_job_that_nobody_knows_of_stops_no_other, a_close_releases_all_but_what_is_locked,
     large_jobs_fire_however_short_the_lease, removed_jobs_do_not_fire_although_all_connections_break,
     a_removed_job_does_not_fire_although_one_connection_falls_silent,
-    tables_of_others_are_refused, tables_of_a_later_release_are_refused, a_user_who_may_not_create_tables,
+    tables_of_others_are_refused, tables_of_a_later_release_are_refused,
+    two_releases_share_tables_to_which_the_later_one_has_added, a_user_who_may_not_create_tables,
     many_processes_create_the_tables_at_once,
     a_restart_is_survived, a_start_survives_a_crash_of_the_server,
     what_starts_during_an_outage_is_running_afterwards,

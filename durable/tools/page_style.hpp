@@ -61,9 +61,9 @@ svg { display: block; width: 100%; height: 9rem; border-bottom: 1px solid var(--
 .c4 { fill: var(--c4); background: var(--c4) } .c5 { fill: var(--c5); background: var(--c5) }
 @media (max-width: 45rem) {
   header { padding-top: 1.2rem }
-  .tiles { grid-template-columns: repeat(3, 1fr) }
-  .tiles li { padding: .6rem }
-  .tiles b { font-size: 1.1rem }
+  .tiles { grid-template-columns: repeat(3, 1fr); gap: .4rem }
+  .tiles li { padding: .5rem }
+  .tiles b { font-size: 1.05rem }
   thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%) }
   table, tbody, tr, td { display: block; width: auto }
   table td, table td[data-head] { min-width: 0; white-space: normal }

@@ -160,7 +160,8 @@ class sentence {
                    (by != nullptr && by->started > 1 ? " like " + std::to_string(by->started - 1) + " more"
                                                      : "") +
                    "; it became ready " +
-                   duration_text(std::max<std::int64_t>(all_.now - entry_.ready_ns, 0)) + " ago." + lease;
+                   duration_text(std::max<std::int64_t>(all_.now - entry_.ready_ns, 0)) + " ago." +
+                   of_last_try() + lease;
         if (entry_.ready_ns > all_.now)
             return so_far + ", and fires it " + when() + "." + of_last_try() + lease;
         return since() + "; " + so_far + ", and is about to start it." + lease;
@@ -203,9 +204,11 @@ class sentence {
                         " and holds " + std::to_string(each.held) + " more";
         if (busy.empty())
             return since() + ", and " + listed(names) +
-                   (names.size() == 1 ? ", which handles its kind, is" : ", which handle its kind, are") +
-                   " about to claim it.";
-        return since() + ", and all that handle its kind are busy: " + busy + ".";
+                   (names.size() == 1 ? ", which handles its kind, has" : ", which handle its kind, have") +
+                   " not claimed it yet; if that lasts, look at the log, and for a transaction that has "
+                   "locked it." +
+                   of_last_try();
+        return since() + ", and those that handle its kind have others to run: " + busy + "." + of_last_try();
     }
 
     std::string of_last_member() const {

@@ -136,7 +136,8 @@ TEST(handlers_that_are_busy_or_about_to_claim_are_told) {
     join_as("B");
     put(self, mail("17", 0));
     advance(self, 5 * SECOND);
-    assert_why(self, "17", "It has been due for 5.0 s, and B, which handles its kind, is about to claim it.");
+    assert_why(self, "17",
+               "It has been due for 5.0 s, and B, which handles its kind, has not claimed it yet;");
     const char *const kind = "mail";
     void *const another = open_another();
     struct tw_store_member member;
@@ -148,7 +149,7 @@ TEST(handlers_that_are_busy_or_about_to_claim_are_told) {
     inner_store()->close(another);
     assert_why(self, "17", "C has started its handler, which runs or waits for a worker there");
     put(self, mail("18", 0));
-    assert_why(self, "18", ", and all that handle its kind are busy: C runs 1 and holds 0 more.");
+    assert_why(self, "18", ", and those that handle its kind have others to run: C runs 1 and holds 0 more.");
 }
 
 TEST(an_outage_is_told_since_when) {

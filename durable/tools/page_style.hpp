@@ -41,6 +41,7 @@ td:last-child, th:last-child { padding-right: 0; min-width: 9rem }
 td[data-head=Due], td[data-head=When], td[data-head=First], td[data-head=Lease], td[data-head=Joined],
 td[data-head="Handled by"] {
   white-space: nowrap }
+td[data-head=Kind] { min-width: 5rem }
 td[data-head=Key] { min-width: 9rem }
 td[data-head=Why] { min-width: 18rem; color: var(--soft) }
 td:first-child { font-weight: 600 }
@@ -60,7 +61,9 @@ svg { display: block; width: 100%; height: 9rem; border-bottom: 1px solid var(--
 .c4 { fill: var(--c4); background: var(--c4) } .c5 { fill: var(--c5); background: var(--c5) }
 @media (max-width: 45rem) {
   header { padding-top: 1.2rem }
-  .tiles { grid-template-columns: repeat(3, 1fr) }
+  .tiles { grid-template-columns: repeat(3, 1fr); gap: .4rem }
+  .tiles li { padding: .5rem }
+  .tiles b { font-size: 1.05rem }
   thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%) }
   table, tbody, tr, td { display: block; width: auto }
   table td, table td[data-head] { min-width: 0; white-space: normal }

@@ -92,7 +92,10 @@ def check_health(home, script, jobs):
 
     expect(health() == 0, "all is well")
     expect(health(TICKWHEEL_DATABASE="sqlite:/nowhere/orders.db") == 2, "a database that does not answer is noticed")
+    subprocess.run([jobs, "put", "unpaid", "17", "--at", "2020-01-01T00:00:00Z"], check=True)
+    expect(health() == 1, "a late job is noticed")
     subprocess.run([jobs, "put", "unpaid", "17"], check=True)
+    expect(health() == 0, "a job that has just become due is well")
     with contextlib.closing(sqlite3.connect(home / "orders.db")) as database, database:
         database.execute("update tickwheel_job set failed = 1")
     expect(health() == 1, "a failed job is noticed")

@@ -70,7 +70,7 @@ def why_when_all_are_busy(tool):
         tool("put", "slow", "x")
         tool.wait_for(1, "slow", "--state", "started")
         tool("put", "slow", "y")
-        why_becomes(tool, "slow", "y", "and all that handle its kind are busy: A runs 1 and holds 0 more")
+        why_becomes(tool, "slow", "y", "and those that handle its kind have others to run: A runs 1 and holds 0 more")
     empty(tool)
 
 

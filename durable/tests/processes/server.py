@@ -649,7 +649,7 @@ def a_server_that_can_only_be_read(bench):
 def tables_of_others_are_refused(bench):
     schema = bench.schema()
     bench.opened(schema).end()
-    for change in ("update $.meta set version = 99", "delete from $.meta", "drop table $.meta",
+    for change in ("update $.meta set version = 99, oldest_sharing = 99", "delete from $.meta", "drop table $.meta",
                    "drop schema $ cascade; create schema $; create table $.job (x int)"):
         bench.sql(change.replace("$", schema[7:]))
         bench.asker().do("open", bench.server.address(), schema, result=-errno.EPROTO)
@@ -667,7 +667,7 @@ def tables_of_a_later_release_are_refused(bench):
     schema = bench.schema()
     handler = bench.handler(schema)
     version = bench.sql(f"select version from {schema[7:]}.meta")
-    bench.sql(f"update {schema[7:]}.meta set version = 99")
+    bench.sql(f"update {schema[7:]}.meta set version = 99, oldest_sharing = 99")
     for settings in (), ("runtime=1",):
         said = bench.asker().ask("open", bench.server.address(), schema, *settings)
         expect(said["result"] == -errno.EPROTO, f"{said['result']}, {said['why']}")
@@ -678,10 +678,18 @@ def tables_of_a_later_release_are_refused(bench):
     expect(handler.ask("put", "k", "x", 0)["result"] < 0, "it has put a job")  # it may find that its connection is gone
     expect_later_release(handler.ask("put", "k", "x", 0)["why"])
     expect(bench.sql(f"select count(*) from {schema[7:]}.job") == "0", "it has put a job")
-    bench.sql(f"update {schema[7:]}.meta set version = {version}")
+    bench.sql(f"update {schema[7:]}.meta set version = {version}, oldest_sharing = {version}")
     wait_until(lambda: handler.events[-1]["event"] == CONNECTED, "it works again")
     handler.do("put", "k", "x", 0)
     handler.fire("x", PROMPT_S)
+
+
+def tables_that_a_later_release_shares_are_used(bench):
+    schema = bench.schema()
+    bench.opened(schema).end()
+    bench.sql(f"update {schema[7:]}.meta set version = 99")
+    bench.opened(schema).do("put", "other", "x", 10**8)
+    expect(bench.sql(f"select version from {schema[7:]}.meta") == "99", "an older release has changed the tables")
 
 
 def a_user_who_may_not_create_tables(bench):
@@ -893,7 +901,8 @@ TESTS = [
     a_lock_on_a_job_that_nobody_knows_of_stops_no_other, a_close_releases_all_but_what_is_locked,
     large_jobs_fire_however_short_the_lease, removed_jobs_do_not_fire_although_all_connections_break,
     a_removed_job_does_not_fire_although_one_connection_falls_silent,
-    tables_of_others_are_refused, tables_of_a_later_release_are_refused, a_user_who_may_not_create_tables,
+    tables_of_others_are_refused, tables_of_a_later_release_are_refused,
+    tables_that_a_later_release_shares_are_used, a_user_who_may_not_create_tables,
     many_processes_create_the_tables_at_once,
     a_restart_is_survived, a_start_survives_a_crash_of_the_server,
     what_starts_during_an_outage_is_running_afterwards,

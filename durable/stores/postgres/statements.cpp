@@ -214,8 +214,8 @@ with forgotten as (delete from $S.claim where member = $1::int8 and )") +
 update $S.member set lease_end = clock_timestamp() + $3::int8 * interval '1 microsecond'
 where id = $1::int8 and epoch = $2::int8 and not dead returning clock_timestamp())";
 
-    // $1, $2 member. The epoch may have risen without an answer, but not often. A database that has gone back in
-    // time, as after a failover, can give the number of a member twice, but then with another epoch.
+    // $1, $2 member. The epoch may have risen without an answer, but not often. A database that has gone back
+    // in time, as after a failover, can give the number of a member twice, but then with another epoch.
     all[raise_epoch] = R"(
 with me as materialized (
     select id from $S.member where id = $1::int8 and epoch between $2::int8 and $2::int8 + 1000000 and not dead for update)
@@ -307,8 +307,9 @@ select (select count(*) from done), (select count(*) from told))";
     all[delete_dead] = "delete from $S.member where dead and not exists (select from $S.claim where "
                        "claim.member = member.id)";
 
-    // $1 member; the first also has $2, the epoch, as raise_epoch. The next four statements form one transaction. The second begins after every claim of this
-    // member has ended, so it sees the jobs that they took.
+    // $1 member; the first also has $2, the epoch, as raise_epoch. The next four statements form one
+    // transaction. The second begins after every claim of this member has ended, so it sees the jobs that
+    // they took.
     all[declare_dead] = R"(
 with me as materialized (
     select id from $S.member where id = $1::int8 and epoch between $2::int8 and $2::int8 + 1000000 and not dead for update)

@@ -76,8 +76,8 @@ int membership::handle(handling &&what) {
     return 0;
 }
 
-// A lower bound of the time of the database at which a job is ready, if its put began at this local time; 0 if the
-// database's clock is not known yet.
+// A lower bound of the time of the database at which a job is ready, if its put began at this local time; 0
+// if the database's clock is not known yet.
 std::int64_t membership::ready_of(const tw_durable_job &job, std::int64_t asked) const {
     if (job.absolute != 0)
         return job.due_ns;

@@ -1,9 +1,8 @@
 // The part of a statement that selects the jobs of a filter, for stores with SQL. Its text has only the
 // conditions that the filter has, so that the database can find the jobs by an index:
 //
-//     pending, by ready time   the index of pending jobs, for each kind (`each_kind` finds the kinds by one
-//     look
-//                              into the index for each)
+//     pending, by ready time   the index of pending jobs, for each kind (`each_kind` finds the kinds, each by
+//                              one look into the index)
 //     held, failed, given up   their indexes, which are small
 //     others                   the names, in their order
 #pragma once

@@ -16,8 +16,8 @@
 #include "census.hpp"
 #include "entry.hpp"
 #include "moments.hpp"
-#include "plain.hpp"
 #include "page_style.hpp"
+#include "plain.hpp"
 #include "verbs.hpp"
 
 namespace tickwheel::jobs {

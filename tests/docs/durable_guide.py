@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "durable/tests/processes"))
-from running import expect, folder, wait_until  # noqa: E402
+from running import expect, fast_place, folder, wait_until  # noqa: E402
 
 ORDERS = 30
 
@@ -116,7 +116,7 @@ def main():
     page, service, its_test, cpp_service, jobs = sys.argv[1:]
     guide = Path(page).read_text("utf-8")
     subprocess.run([its_test], check=True)
-    with folder() as home:
+    with folder(fast_place()) as home:
         os.environ["TICKWHEEL_DATABASE"] = f"sqlite:{home}/orders.db"
         place(service, jobs)
         roll(home, service, jobs)

@@ -38,7 +38,8 @@
  *            tells which jobs the member holds.
  *   Rows     With each job that it holds, the library keeps a number for the store, `row`, and passes it back
  *            to `start` and `settle`. A store may use the number to find the job faster, but must do without:
- * it may be 0 or out of date. Forks    In the child of a fork the library calls only `abandon`.
+ *            it may be 0 or out of date.
+ *   Forks    In the child of a fork the library calls only `abandon`.
  */
 #ifndef TICKWHEEL_DURABLE_STORE_H
 #define TICKWHEEL_DURABLE_STORE_H
@@ -159,8 +160,8 @@ enum tw_store_change {
     TW_STORE_REMOVE, /* deletes it, whichever member holds it */
     TW_STORE_FIRE    /* makes it ready now and pending, unless it is started or ready. A failed job has no
                         attempts and no error then. The due time of a job with a cron expression becomes now,
-                        that    of a job with a period its last due time that has come, so that the schedule
-                        stays.    Notifies the connections that listen */
+                        that of a job with a period its last due time that has come, so that the schedule
+                        stays. Notifies the connections that listen */
 };
 
 /* Receives an entry, as tw_durable_visitor does. */
@@ -211,8 +212,7 @@ struct tw_store {
     int64_t (*requeue)(void *connection, const char *kind, const char *key);
 
     /* Calls each(entry, arg) on the jobs that the filter selects, in its order; if `key` is not null, only on
-     * the job with this key. Returns 0, or what `each` returned if that is not
-     * 0. */
+     * the job with this key. Returns 0, or what `each` returned if that is not 0. */
     int (*list)(void *connection, const struct tw_durable_filter *filter, const char *key,
                 tw_store_visitor *each, void *arg);
 
@@ -228,18 +228,17 @@ struct tw_store {
     int (*renew)(void *connection, const struct tw_store_member *member, int64_t lease_ns, int64_t *now_ns);
 
     /* After the connection has broken: raises the member's epoch, which may be higher than in *member, also
-     * there. Marks as
-     * started those of its jobs that have one of the `count` tokens `started`: their handlers run or are
-     * about to, and the database has lost their start, or could not be asked. Then calls each(entry, arg) on
-     * all jobs that the member holds; the entries have only name, state, token and ready_ns. If another
-     * transaction has locked a job, the store may leave it unmarked and report it as held: the caller must
-     * then resume again. If the epoch has risen and the rest fails, *member has the new epoch. -ESTALE: the
-     * member is dead. */
+     * there. Marks as started those of its jobs that have one of the `count` tokens `started`: their handlers
+     * run or are about to, and the database has lost their start, or could not be asked. Then calls
+     * each(entry, arg) on all jobs that the member holds; the entries have only name, state, token and
+     * ready_ns. If another transaction has locked a job, the store may leave it unmarked and report it as
+     * held: the caller must then resume again. If the epoch has risen and the rest fails, *member has the new
+     * epoch. -ESTALE: the member is dead. */
     int (*resume)(void *connection, struct tw_store_member *member, const int64_t *started, size_t count,
                   tw_store_visitor *each, void *arg);
 
-    /* Releases the member's jobs, and deletes the member, whose epoch may be higher. Notifies the connections that
-     * listen. If another transaction has locked a job, the store declares the member dead instead, and
+    /* Releases the member's jobs, and deletes the member, whose epoch may be higher. Notifies the connections
+     * that listen. If another transaction has locked a job, the store declares the member dead instead, and
      * `bury` releases the job later. -ESTALE: the member is dead. */
     int (*leave)(void *connection, const struct tw_store_member *member);
 

@@ -388,17 +388,9 @@ def test_postgres(home, options, processes):
     expect(lost, "the test does not notice a disk that ignores syncs")
 
 
-def place_for_files():
-    """In memory if there is room. The true disk need not hold anything, and would only be slower."""
-    with contextlib.suppress(OSError):
-        if shutil.disk_usage("/dev/shm").free > 5 * 10**8:
-            return "/dev/shm"
-    return "/tmp"
-
-
 def test(options):
     print(f"seed {options.seed}", flush=True)
-    with running.folder(place_for_files()) as home, running.ended_at_last() as processes:
+    with running.folder(running.fast_place()) as home, running.ended_at_last() as processes:
         try:
             {"sqlite": test_sqlite, "postgres": test_postgres}[options.kind](home, options, processes)
         finally:

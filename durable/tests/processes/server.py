@@ -276,12 +276,12 @@ def jobs_that_are_not_due_cost_nothing(bench):
     bench.opened("schema=many").end()
     bench.sql(f"""
         set session_replication_role = replica;
-        insert into many.job (kind, key, payload, due, ready, missed, grace)
-        select 'k', 'later ' || i, '', due, due, 0, 0
+        insert into many.job (kind, key, payload, due, ready)
+        select 'k', 'later ' || i, '', due, due
         from generate_series(1, {bench.options.jobs}) i,
             lateral (select now() + '30 days' + i * interval '1 ms') as it (due)""")
     size = int(server.psql("select pg_total_relation_size('many.job')")) // bench.options.jobs
-    expect(size < 250, f"a job takes {size} bytes")
+    expect(size < 300, f"a job takes {size} bytes")
     begin = (server.folder / "log").stat().st_size
     handler, putter = bench.handler("schema=many", "lease_ms=1000"), bench.opened("schema=many")
     before = None
@@ -295,7 +295,7 @@ def jobs_that_are_not_due_cost_nothing(bench):
         plans = list(plans_in(log.read()))
     claims = [(ms, plan) for ms, plan in plans if "skip locked) as near" in plan]
     expect(len(claims) >= 40, f"only {len(claims)} claims are in the server's log")
-    expect(all("using job_pending on job" in plan for _, plan in claims), "a claim does not use the index")
+    expect(all("using job_ready on job" in plan for _, plan in claims), "a claim does not use the index")
     for _, plan in plans:
         expect("Seq Scan on job" not in plan, f"all jobs are read by\n{plan}")
     print(f"  {len(claims)} claims: {median(ms for ms, _ in claims):.2f} ms, memory +{grown // 1024} KiB, "
@@ -698,6 +698,7 @@ def two_releases_share_tables_to_which_the_later_one_has_added(bench):
     wait_until(lambda: len(before.fires) + len(after.fires) == 20, "all have fired", PROMPT_S)
     bench.sql("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'tickwheel'")
     wait_until(lambda: before.events[-1]["event"] == CONNECTED and len(before.events) > 1, "it connects again")
+    expect(bench.sql(f"select version from {name}.meta") == "4", "an older release has changed the tables")
 
 
 def a_user_who_may_not_create_tables(bench):

@@ -1,5 +1,5 @@
-"""report.py TOOL HANDLER: the page of tickwheel-jobs report, in headless Chromium: nothing in it is executed, whatever the
-names are, and it is not wider than a phone. Ends with 77 where there is no Chromium."""
+"""report.py TOOL HANDLER: the page of tickwheel-jobs report: its texts are escaped, whatever the names are. In headless
+Chromium, where that is installed, nothing in the page is executed, and it is not wider than a phone."""
 import html
 import json
 import os
@@ -13,8 +13,6 @@ from tool import HOSTILE, Handler, is_safe, run
 
 program, handler = sys.argv[1:]
 chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-if chromium is None:
-    sys.exit(77)
 
 # Each would change the title, or hide the page, if it were executed.
 ATTACKS = ("<script>document.title='pwned'</script>", "'\"><img src=x onerror=\"document.title='pwned'\">",
@@ -40,6 +38,16 @@ def measured(page, width, mode):
     return json.loads(html.unescape(found[1]))
 
 
+def looks_right(page):
+    colours = set()
+    for width, mode in ((390, 0), (1280, 1)):
+        title, wide, colour, scripts, cells = measured(page, width, mode)
+        assert title.startswith("Jobs, 20") and scripts == 0 and cells > 20, (title, scripts, cells)
+        assert wide <= width, f"the page is {wide} pixels wide in a window of {width}"
+        colours.add(colour)
+    assert len(colours) == 2, colours  # light and dark
+
+
 def writes_a_page(tool):
     for i, attack in enumerate(ATTACKS):
         tool("put", attack, attack, *([] if i % 2 else ["--in", "2h"]))
@@ -63,14 +71,10 @@ def writes_a_page(tool):
             minutes = re.search(r"<i class=c\d></i>each <b>(\d+)</b>", text)
             assert 1380 <= int(minutes[1]) <= 1440, "a minute is not counted at each due time"
             assert re.search(r"<i class=c\d></i>sweep <b>2[34]</b>", text), "an hour is not counted at each due time"
-            colours = set()
-            for width in (390, 1280):
-                for mode in (0, 1):
-                    title, wide, colour, scripts, cells = measured(page, width, mode)
-                    assert title.startswith("Jobs, 20") and scripts == 0 and cells > 20, (title, scripts, cells)
-                    assert wide <= width, f"the page is {wide} pixels wide in a window of {width}"
-                    colours.add(colour)
-            assert len(colours) == 2, colours  # light and dark
+            if chromium:
+                looks_right(page)
+            else:
+                print("there is no Chromium: the page is not looked at")
             said = tool.fails(1, "No such file", "report", os.path.join(folder, "none", "jobs.html"))
             assert "--help" not in said
 

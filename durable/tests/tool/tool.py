@@ -2,8 +2,12 @@
 import json
 import os
 import subprocess
-import tempfile
+import sys
 import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "processes"))
+from running import fast_place, folder  # noqa: E402
 
 # Characters that the tool must not send to a terminal: controls, an escape sequence, one with an 8-bit control, and a
 # change of the writing direction.
@@ -86,8 +90,8 @@ class Handler:
 
 def run(program, tests, address=None):
     """Calls each test(tool), on one database: in a new file, if no address is given."""
-    with tempfile.TemporaryDirectory() as folder:
-        tool = Tool(program, address or f"sqlite:{folder}/jobs.db")
+    with folder(fast_place()) as home:
+        tool = Tool(program, address or f"sqlite:{home}/jobs.db")
         tool("put", "k", "x")  # creates the database
         tool("remove", "k", "x")
         for each in tests:

@@ -75,10 +75,6 @@ std::string listed(const std::vector<std::string> &names) {
     return names.size() > most ? all + " and " + std::to_string(names.size() - most) + " more" : all;
 }
 
-std::string counted(std::size_t count, const char *one, const char *more) {
-    return count == 1 ? one : std::to_string(count) + more;
-}
-
 class sentence {
   public:
     sentence(const findings &all, std::uint32_t most_tries, std::int64_t time_of_day)
@@ -128,7 +124,7 @@ class sentence {
         return "It is not due: it fires " + when() + "." + of_clock();
     }
 
-    // If the machine's clock shows that the job is due, that clock misleads people.
+    // For people who read this machine's clock, by which the job would be due.
     std::string of_clock() const {
         const std::int64_t ahead = time_of_day_ - all_.now;
         if (time_of_day_ == 0 || std::abs(ahead) <= TW_SECOND || entry_.ready_ns > time_of_day_)
@@ -157,8 +153,9 @@ class sentence {
             by != nullptr ? " The lease of " + name + " lasts until " + utc(by->lease_end) + "." : "";
         if (is_started)
             return so_far + ", which runs or waits for a worker there" +
-                   (by != nullptr && by->started > 1 ? " like " + std::to_string(by->started - 1) + " more"
-                                                     : "") +
+                   (by != nullptr && by->started > 1
+                        ? ", together with " + std::to_string(by->started - 1) + " more"
+                        : "") +
                    "; it became ready " +
                    duration_text(std::max<std::int64_t>(all_.now - entry_.ready_ns, 0)) + " ago." +
                    of_last_try() + lease;
@@ -178,9 +175,9 @@ class sentence {
         if (alive_.empty())
             return "; no other process is alive to take over.";
         if (heirs.empty())
-            return "; no process that is alive handles its kind, so nobody takes over.";
+            return "; no process that is alive handles its kind, so none takes over.";
         return "; " + listed(heirs) + " will take over, after the next renewal of " +
-               counted(heirs.size(), "its lease.", " leases at the latest.");
+               (heirs.size() == 1 ? "its lease." : "one of their leases.");
     }
 
     std::vector<std::string> handlers() const {
@@ -227,7 +224,8 @@ class sentence {
             (each.knows_kinds ? names : unknown).push_back(each.name);
         if (!unknown.empty())
             return ", and no process is known to handle its kind; " + listed(unknown) +
-                   (unknown.size() == 1 ? " has" : " have") + " not told which kinds it handles.";
+                   (unknown.size() == 1 ? " has not said which kinds it handles."
+                                        : " have not said which kinds they handle.");
         return ", and nobody handles its kind: " +
                (names.size() == 1
                     ? names[0] + ", the only process that is alive, does not."
@@ -259,7 +257,7 @@ std::string of_outage(const tw_durable &durable, int error) {
     const std::string why = noted(error);
     const trouble known = durable.member != nullptr ? durable.member->troubles.now() : trouble{};
     if (!is_loss(error))
-        return "The database refuses to say: " + why + ".";
+        return "The database refuses the question: " + why + ".";
     if (is_loss(known.error))
         return "The database has not been reached since " + utc(known.since_ns) + ": " + why + ".";
     return "The database cannot be reached: " + why + ".";

@@ -1,4 +1,4 @@
-"""Timers that a database keeps, called jobs: they fire although the process has crashed, on one of many processes.
+"""Timers that a database keeps, called jobs: they fire even if the process has crashed, on one of many processes.
 
     jobs = tickwheel.durable.Jobs("sqlite:orders.db")       # or "postgresql://user@host/shop"
 
@@ -11,9 +11,9 @@
     jobs.put("unpaid", "17", {"cents": 250}, delay=180)      # on disk when it returns
     jobs.run()                                               # until SIGTERM: handles jobs
 
-durable/docs/DURABLE.md says what is promised. Spans are seconds or timedeltas, times are aware datetimes. Errors of the
-database are OSErrors with the codes of tickwheel/durable.h and the database's own message; wrong arguments are
-ValueErrors.
+durable/docs/DURABLE.md says what is promised. Spans are seconds or timedeltas; times are aware datetimes. Errors of the
+database raise OSError with the codes of tickwheel/durable.h and the database's own message; wrong arguments raise
+ValueError.
 """
 
 import asyncio
@@ -81,13 +81,13 @@ def _bytes(payload):
 
 @dataclass(frozen=True)
 class Again:
-    """The answer that the job must fire once more for this due time. See again()."""
+    """The answer that makes the job fire once more for this due time. See again()."""
 
     delay: float | timedelta
 
 
 def again(delay=0.0):
-    """The answer that the job must fire once more, after this delay. This does not count as a failure."""
+    """Returns the answer that makes the job fire once more, after this delay. This does not count as a failure."""
     return Again(delay)
 
 
@@ -171,7 +171,7 @@ class Fire(_Payload):
 
 
 def _answer(result):
-    """What a handler's result means to the extension."""
+    """Returns a handler's result as the extension expects it."""
     if result is None:
         return None
     if isinstance(result, Again):
@@ -211,10 +211,10 @@ class _Loop:
 class Jobs:
     """A connection with a database. Any thread may use it, handlers too.
 
-    Options are those of struct tw_durable_options in tickwheel/durable.h, spans in seconds. With `virtual` everything
-    happens in advance(seconds), on virtual time: for tests with "sqlite::memory:".
+    Options are those of struct tw_durable_options in tickwheel/durable.h, with spans in seconds. With `virtual`,
+    everything happens in advance(seconds), on virtual time: for tests with "sqlite::memory:".
 
-    Open the connection after a fork: in the child, calls on the parent's raise ChildProcessError.
+    Open the connection after a fork: in the child, calls on the parent's connection raise ChildProcessError.
     """
 
     def __init__(self, address, *, virtual=False, on_event=None, schema=None, name=None, lease=0, poll=0, horizon=0,
@@ -237,7 +237,7 @@ class Jobs:
         self.put_many([Job(kind, key, payload, **schedule)], keep=keep)
 
     def add(self, kind, key, payload=b"", **schedule):
-        """Puts a job if there is none of its name. Returns False if there is one."""
+        """Puts a job, unless there is one of this name. Returns False if there is one."""
         return self._connection.put((Job(kind, key, payload, **schedule)._native(),), _ADD)
 
     def put_many(self, jobs, *, keep=False):
@@ -261,7 +261,7 @@ class Jobs:
         return Entry._of(rows[0]) if rows else None
 
     def list(self, kind=None, *, states=State(0), after=None, limit=0):
-        """Jobs by kind and key: of a kind, in some states, with keys that sort after one."""
+        """Returns jobs in the order of kind and key: only those of `kind`, in `states`, with keys after `after`."""
         return [Entry._of(row) for row in self._connection.list(kind, states, after, limit)]
 
     def count(self, kind=None, *, states=State(0)):
@@ -272,15 +272,15 @@ class Jobs:
         return _time(self._connection.now())
 
     def stats(self):
-        """The counters of struct tw_durable_counts, of the connection that handles jobs if this process does."""
+        """Returns the counters of struct tw_durable_counts: of the connection that handles jobs, if there is one."""
         return (self._worker or self._connection).stats()
 
     # --- handling ---
 
     def handler(self, kind, *, attempts=0, backoff=0, backoff_max=0):
-        """Decorates the function that handles a kind: it receives a Fire. None is the answer that the work is done; see
-        again(). An exception is a failed try, and its text the reason. Several threads call the function at a time. A
-        coroutine function runs on an event loop of its own thread, and holds no thread while it waits.
+        """Decorates the function that handles a kind. The function receives a Fire, and returns None if the work is
+        done, or again(). An exception is a failed try, and its text the reason. Several threads may call the function
+        at the same time. Coroutines run on an event loop on a thread of its own, and hold no thread while they wait.
         """
         def add(function):
             with self._lock:
@@ -322,8 +322,8 @@ class Jobs:
 
     def run(self, processes=1):
         """Handles jobs until SIGTERM or SIGINT, and closes the connection: running handlers finish, and their answers
-        reach the database. Only on the main thread. With more than one process, this one starts the others, and again
-        if one crashes; it must not have started threads.
+        reach the database. Only on the main thread. With several processes, this one starts the others, and restarts
+        those that crash; it must not have started threads before.
         """
         stop = _Signals()
         try:
@@ -331,7 +331,7 @@ class Jobs:
                 self.start()
                 stop.wait()
             else:
-                self._connection.close()  # SQLite's connections must not be there at a fork
+                self._connection.close()  # SQLite's connections must not be open at a fork
                 _run_processes(self._run_child, processes, stop)
         finally:
             try:
@@ -372,7 +372,7 @@ class Jobs:
 
 
 class _Signals:
-    """Notes signals in a pipe, instead of what they did before. Python calls its signal handlers between any two
+    """Writes signals into a pipe, instead of what they did before. Python calls signal handlers between any two
     instructions, so they must not wait for a lock."""
 
     def __init__(self):
@@ -396,7 +396,7 @@ class _Signals:
 
 
 def _run_processes(run, count, stop):
-    """Forks processes that call run(), and starts those again that end by themselves."""
+    """Forks processes that call run(), and restarts those that end by themselves."""
     def start():
         sys.stdout.flush()
         sys.stderr.flush()

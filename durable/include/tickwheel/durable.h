@@ -8,9 +8,9 @@
  *     ...
  *     tw_durable_close(jobs);
  *
- * This is a separate library, tickwheel_durable. A timer here is called a job. The database keeps
- * all jobs. Each process that handles a kind of jobs is a member of the database: it claims those
- * that are due soon, holds them on its wheel, and runs each on a worker when it is due.
+ * This is a separate library, tickwheel_durable. A timer here is called a job. The database keeps all jobs.
+ * Each process that handles a kind of jobs is a member of the database: the process claims those that are due
+ * soon, holds them on its wheel, and runs the handler of each on a worker when the job is due.
  * durable/docs/DURABLE.md says what is promised, and what is not.
  *
  * Conventions are those of runtime.h, and:
@@ -35,7 +35,7 @@
  *   -EOPNOTSUPP  a store of your own lacks the function, which it may
  *   -EIO         another error of the database, which tw_durable_explain describes
  *   -ENOMEM      out of memory
- *   -ECHILD      this process is a fork of the one that opened it
+ *   -ECHILD      this process is a fork of the one that opened the database
  *   Threads    Every function may be called from any thread, handlers included, unless it says otherwise.
  *              Functions that ask the database block: do not call them on the runtime's thread.
  */
@@ -93,8 +93,8 @@ struct tw_durable_job {
 /* What a put does with an existing job of the same name. */
 enum tw_durable_existing {
     TW_DURABLE_REPLACE, /* the new job takes its place. If the former job was started, its handler goes on, or
-                           still begins if it waits for a worker of another process; the database ignores
-                           its answer. The handlers of both jobs can run at the same time */
+                           still begins if the job waits for a worker of another process; the database
+                           ignores the answer. The handlers of both jobs can run at the same time */
     TW_DURABLE_KEEP,    /* the existing job stays, and the put changes nothing */
     TW_DURABLE_ADD      /* the existing job stays, and the put returns -EEXIST */
 };
@@ -104,8 +104,8 @@ enum tw_durable_state {
     TW_DURABLE_HELD = 2,     /* a member holds it, because it is due soon */
     TW_DURABLE_STARTED = 4,  /* its handler runs, or will as soon as a worker of its member is free */
     TW_DURABLE_FAILED = 8,   /* its last try has failed; it stays until you requeue, replace or remove it */
-    TW_DURABLE_GIVEN_UP = 16 /* periodic: waits for its next due time, and the last try for the one before has
-                                failed; `error` says why */
+    TW_DURABLE_GIVEN_UP = 16 /* periodic: the last try for the former due time has failed, and the job waits
+                                for the next due time; `error` says why */
 };
 
 /* A job as the database stores it. Its pointers are valid during the visit. */
@@ -167,14 +167,14 @@ struct tw_durable_options {
                            process number */
     int64_t lease_ns;   /* how long after the end of this process others take over; 1 s to 1 h. 0: 15 s.
                            The library renews the lease when a third of it has passed. A lease should
-                           outlast a failover. A process that holds no jobs renews once a minute */
+                           outlast a failover. An idle process renews its lease at most once a minute */
     int64_t poll_ns;    /* how often this process asks the database for new jobs without a
                            notification; 10 ms to 30 s. 0: 20 s, or 100 ms if the database sends no
                            notifications */
     int64_t horizon_ns; /* this process claims jobs that are due within this time; 10 ms to 1 min. 0: 2 s */
-    uint32_t hold;      /* most jobs that this process holds at a time, at most 2^20. 0: 4096. Set
-                           it higher for more than 2,000 jobs a second */
-    uint32_t backlog;   /* how many of them may be late by more than a second, as after an outage. Such jobs
+    uint32_t hold;      /* the most jobs that this process holds at a time, up to 2^20. 0: 4096. For more than
+                           2,000 jobs a second, choose a higher number */
+    uint32_t backlog;   /* how many held jobs may be late by more than a second, as after an outage. Such jobs
                            run in the order in which they were ready, while other jobs fire on time. 0: as
                            many as the workers run in 25 ms, at least one less than `threads` */
     int64_t timeout_ns; /* longest wait for one answer of the database; 10 ms to 1 min, and with a runtime not
@@ -185,15 +185,15 @@ struct tw_durable_options {
                                    most this many of them */
 
     const char *grant_to; /* a role of the server, which gets the rights that a process needs, and no others,
-                             in the transaction that creates the tables or brings them up to date. For their
-                             owner; only PostgreSQL has roles. NULL: none */
+                             in the transaction that creates the tables or brings them up to date. The user
+                             must own the tables. Only PostgreSQL has roles. NULL: none */
 
     int must_exist; /* not 0: the call creates neither the database nor its tables, and fails if they are
                        missing */
 
-    int confirmed_only; /* not 0: while the database cannot be reached nothing fires. 0: held jobs
-                           fire as far as the lease allows. Either way jobs wait while the database can be
-                           reached and refuses to start them */
+    int confirmed_only; /* not 0: while the database cannot be reached, nothing fires. 0: held jobs fire while
+                           the lease lasts. Either way, jobs wait while the database can be reached and
+                           refuses to start them */
 
     /* Not 0: the library starts no threads, but calls the database and the handlers on the thread that drives
      * the runtime. For tests on virtual time with "sqlite::memory:"; other databases would delay every
@@ -228,20 +228,20 @@ struct tw_durable_options {
  *                there is no such role
  *   -EOPNOTSUPP  no store of this build has such addresses; with `grant_to`: the database has no roles; the
  *                address leads through a connection pooler that gives each transaction another connection
- *   -EAGAIN      from the system: no thread */
+ *   -EAGAIN      the system cannot create a thread */
 TW_MUST_CHECK int tw_durable_open(struct tw_durable **durable, struct tw_runtime *rt, const char *address,
                                   const struct tw_durable_options *options);
 
 /* Waits for the handlers that are running and for answers that come later, sends the answers to the
  * database, releases the held jobs, so that other processes fire them, and closes the connection;
  * `durable` may be null. If the database does not take the answers, the function retries until the timeout
- * of the options has passed, and then once more; requests that are in progress at the call, or when that
- * time ends, take their own timeout as well. If the database cannot be reached, other processes can claim
- * the held jobs when the lease has ended. No other thread may be in a call on the connection. In the child
- * of a fork the function frees what it can, and does not touch the connection. Returns 0.
+ * of the options has passed, and then once more; a request in progress at the call, or at the end of that
+ * time, adds its own timeout. If the database cannot be reached, other processes can claim the held jobs
+ * when the lease has ended. No other thread may be in a call on the connection. In the child of a fork the
+ * function frees what it can, and does not touch the connection. Returns 0.
  *   -EBUSY      called from a handler, a visitor or `on_event`; the connection is open as before
- *   -ETIMEDOUT  the connection is closed, and answers have not reached the database: their jobs fire again.
- *               With `single_thread` the function tries once, and does not wait for answers that come
+ *   -ETIMEDOUT  the connection is closed, but some answers have not reached the database: their jobs fire
+ *               again. With `single_thread` the function tries once, and does not wait for answers that come
  *               later: their fires are no longer valid */
 int tw_durable_close(struct tw_durable *durable);
 
@@ -262,10 +262,10 @@ struct tw_durable_fire {
     int64_t due_ns;    /* the due time that this fire is for: the same at each try */
     uint64_t overruns; /* earlier due times that this fire stands for, too; see TW_DURABLE_COALESCE */
     uint32_t attempt;  /* 1: the first try for this due time */
-    int64_t token;     /* rises with each claim of a job, and so with each fire in any process. Pass
-                          it to the systems that you write to, and have them refuse tokens lower
-                          than the highest that they have seen: then a handler that was held up for
-                          longer than its lease can do no harm */
+    int64_t token;     /* rises with each claim of a job, and so with each fire in any process. Pass the token
+                          to the systems that you write to, and make them refuse any token lower than the
+                          highest that they have seen: then a handler that was stopped for longer than its
+                          lease does no harm */
     void *fields_of_the_library;
 };
 
@@ -303,8 +303,8 @@ int tw_durable_answer_later(struct tw_durable *durable, struct tw_durable_fire *
                             enum tw_durable_answer answer);
 
 /* Returns for how many more nanoseconds no other process can take over the job of this `fire`; 0: another
- * process can. The result grows when the library renews the lease, also while the handler runs. The lease
- * does not tell whether the job was replaced or removed since: a job that replaced this one may be running in
+ * process can. The result grows when the library renews the lease, even while the handler runs. The result
+ * does not tell whether the job was replaced or removed: a job that replaced this one may be running in
  * another process. */
 TW_MUST_CHECK int64_t tw_durable_lease(const struct tw_durable_fire *fire);
 
@@ -317,10 +317,10 @@ struct tw_durable_retries {
     int64_t backoff_max_ns; /* the longest delay, not less than the first. 0: 1 h */
 };
 
-/* Has this process handle a kind of jobs: calls fn(fire, arg) when one is due. There is one handler for a
- * kind, until the connection is closed. Returns 0.
+/* Makes this process handle a kind of jobs: calls fn(fire, arg) when one is due. A kind has one handler,
+ * until the connection is closed. Returns 0.
  *   -EINVAL  also: an option is out of range
- *   -EEXIST  there is one already
+ *   -EEXIST  the kind has a handler already
  *   -EPERM   the connection was opened without a runtime */
 int tw_durable_register(struct tw_durable *durable, const char *kind, tw_durable_handler *fn, void *arg,
                         const struct tw_durable_retries *retries);
@@ -345,12 +345,13 @@ TW_MUST_CHECK int tw_durable_put(struct tw_durable *durable, const struct tw_dur
 TW_MUST_CHECK int tw_durable_put_many(struct tw_durable *durable, const struct tw_durable_job *jobs,
                                       size_t count, enum tw_durable_existing existing);
 
-/* Removes a job. Returns 1 if this prevented a fire: the handler was not started, and will not be.
- * Exception: a process that cannot reach the database fires the jobs it holds without asking,
- * unless it is `confirmed_only`. Such a process may fire a job that was removed during the outage
- * or shortly before it. After the outage, a transaction that locks a job before the process can
- * mark the job as started may remove a job that has fired. Returns 0 if the job was started: its
- * handler is running, or waits for a worker of another process. The job does not fire again.
+/* Removes a job. Returns 1 if this prevented a fire: the handler was not started, and will not be. Returns 0
+ * if the job was started: its handler is running, or waits for a worker of another process. The job does not
+ * fire again.
+ * Exception: a process that cannot reach the database fires the jobs that it holds without asking, unless it
+ * is `confirmed_only`. Such a process may fire a job that was removed during the outage or shortly before. A
+ * transaction that locks such a job after the outage, before the process can mark the job as started, may
+ * remove a job that has fired.
  *   -EINVAL  also: a malformed name
  *   -ENOENT  there is no such job */
 int tw_durable_cancel(struct tw_durable *durable, const char *kind, const char *key);
@@ -361,18 +362,18 @@ int tw_durable_cancel(struct tw_durable *durable, const char *kind, const char *
  *   -ENOENT  `key` is not null, and no failed job has this name */
 int64_t tw_durable_requeue(struct tw_durable *durable, const char *kind, const char *key);
 
-/* Makes a job fire now, whatever it waits for: its due time, its next try, or a requeue. A job that fires
- * once keeps its due time. A periodic job keeps its schedule: it fires once more, a cron job for the present
- * time, a job with a period for its last due time, and then goes on with the due time for which it was
- * waiting. Returns 1, or 0 if the job was started: then the call changes nothing.
+/* Makes a job fire now, even if it waits for its due time or next try, or has failed. A job that fires once
+ * keeps its due time. A periodic job keeps its schedule: it fires once more, a cron job for the present time,
+ * a job with a period for its last due time, and then goes on with the due time for which it was waiting.
+ * Returns 1, or 0 if the job was started: then the call changes nothing.
  *   -EINVAL  also: a malformed name
  *   -ENOENT  there is no such job */
 int tw_durable_fire_now(struct tw_durable *durable, const char *kind, const char *key);
 
-/* tw_durable_cancel and tw_durable_requeue for all jobs that `filter` selects; requeues only those that have
- * failed. Works in transactions of at most 1,000 jobs, and skips jobs that another transaction has locked.
- * `limit` bounds the number of all jobs. Returns how many jobs it has removed or requeued; removed jobs count
- * although their handlers were started, unless `states` leaves these out.
+/* As tw_durable_cancel and tw_durable_requeue, for all jobs that `filter` selects; only failed jobs are
+ * requeued. The calls work in transactions of at most 1,000 jobs, and skip jobs that another transaction has
+ * locked. `limit` bounds the number of all jobs. Each returns how many jobs it has removed or requeued; removed
+ * jobs count although their handlers were started, unless `states` leaves these out.
  *   -EINVAL  also: the filter has a malformed name or state, or is null */
 int64_t tw_durable_cancel_many(struct tw_durable *durable, const struct tw_durable_filter *filter);
 int64_t tw_durable_requeue_many(struct tw_durable *durable, const struct tw_durable_filter *filter);
@@ -392,7 +393,7 @@ int tw_durable_get(struct tw_durable *durable, const char *kind, const char *key
 int tw_durable_list(struct tw_durable *durable, const struct tw_durable_filter *filter,
                     tw_durable_visitor *each, void *arg);
 
-/* Returns how many jobs `filter` selects; it may be null. Takes time in proportion to the result.
+/* Returns how many jobs `filter` selects; `filter` may be null. The time rises with the result.
  *   -EINVAL  also: the filter has a malformed name or state */
 TW_MUST_CHECK int64_t tw_durable_count(struct tw_durable *durable, const struct tw_durable_filter *filter);
 
@@ -426,16 +427,16 @@ int tw_durable_tallies(struct tw_durable *durable, const int64_t *times, size_t 
 struct tw_durable_member {
     int64_t id;
     const char *name;
-    int64_t joined_ns;    /* 0: not known, as an older release has made the row */
+    int64_t joined_ns;    /* 0: not known, because an older release has made the row */
     int64_t lease_end_ns; /* after this time others take over its jobs */
     int dead;             /* not 0: others are taking over its jobs */
     uint64_t held;        /* jobs that it holds and has not started */
     uint64_t started;
     const char *const *kinds; /* the kinds that it handles */
     size_t kinds_count;
-    int knows_kinds;         /* 0: it has not told its kinds and clock yet, or has an older release */
+    int knows_kinds;         /* 0: it has not reported its kinds and clock yet, or has an older release */
     int64_t clock_offset_ns; /* how far its machine's time of day was ahead of the database's clock when it
-                                told its kinds, or when that had changed by more than a second */
+                                reported its kinds, or when that had changed by more than a second */
 };
 
 typedef int tw_durable_member_visitor(const struct tw_durable_member *member, void *arg);
@@ -445,9 +446,9 @@ typedef int tw_durable_member_visitor(const struct tw_durable_member *member, vo
  *   -EINVAL  also: `each` is null */
 int tw_durable_members(struct tw_durable *durable, tw_durable_member_visitor *each, void *arg);
 
-/* Writes one English sentence into `text`, which has `room` bytes, that says why a job has not run yet. It
+/* Writes an English sentence into `text`, which has `room` bytes: why a job has not run yet. The sentence
  * quotes names and errors as they are. If the database cannot be reached, the sentence says so, and since
- * when if this process has a runtime and handles jobs. Returns 0 or the error, as every function does.
+ * when, if this process handles jobs. Returns 0 or the error, as every function does.
  *   -EINVAL  also: a malformed name; `text` is null or `room` is 0
  *   -ENOENT  there is no such job: it has fired, was removed or was never put */
 int tw_durable_why(struct tw_durable *durable, const char *kind, const char *key, char *text, size_t room);
@@ -461,11 +462,11 @@ struct tw_durable_counts {
     uint64_t unconfirmed;          /* of these, calls without the database, which could not be reached */
     uint64_t done, again, retried; /* answers */
     uint64_t failed;               /* last tries that have failed */
-    uint64_t skipped;              /* times that due times were skipped, see TW_DURABLE_SKIP */
+    uint64_t skipped;              /* how often due times were skipped, see TW_DURABLE_SKIP */
     uint64_t taken_back; /* held jobs that it lost before their start: removed, replaced, or the lease lost */
     uint64_t unmatched;  /* answers that the database ignored, for the same reasons. Their jobs may
                             fire again */
-    uint64_t connects;   /* times that it has connected to handle jobs */
+    uint64_t connects;   /* how often it has connected to handle jobs */
     uint64_t errors;     /* requests that the database has not answered, or has answered with an
                             error */
     uint64_t lost_leases; /* after a lost lease, jobs that were running may fire again */
@@ -479,7 +480,7 @@ struct tw_durable_counts {
     int connected;                   /* now: not 0 if it is connected; always 0 without a handler */
     int error;                       /* now: why jobs may wait: an error of this header, with which the
                                         database refuses something or cannot be reached; 0: none */
-    char why[256];                   /* the last such error in words, also when it is over; "": none yet */
+    char why[256];                   /* the last such error in words, even when it is over; "": none yet */
     int64_t lease_ns;                /* now: for how long the lease still lasts; 0: there is none */
     int64_t clock_uncertainty_ns;    /* how far off tw_durable_now may be; -1: not known yet */
     uint64_t late_by[9];             /* of the calls of handlers, those that were late by at most 1 ms, 10 ms,

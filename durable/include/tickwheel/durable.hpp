@@ -22,10 +22,10 @@
 //   Time        Time points are std::chrono::sys_time, of the database's clock.
 //   Errors      have the codes that durable.h names at each function, and the database's own
 //               message.
-//   Names       need not end with a zero byte. With a zero byte in it a name throws
+//   Names       need not end with a zero byte. A name that contains one throws
 //               std::system_error (invalid_argument).
-//   Threads     Any call from any thread, handlers included, but not on the runtime's thread: calls
-//               wait for the database.
+//   Threads     Any thread may make any call, handlers included, but not the runtime's thread: calls wait
+//               for the database.
 #include <tickwheel/cplusplus.hpp>
 #if defined(TICKWHEEL_CPLUSPLUS_20) && !defined(TICKWHEEL_DURABLE_HPP)
 #define TICKWHEEL_DURABLE_HPP
@@ -86,7 +86,7 @@ struct durable_options {
 
 namespace detail {
 
-// Everything to which the C library has pointers.
+// Everything that the C library points to.
 struct durable_home {
     durable_runs runs;
     bool is_on_one_thread = false;
@@ -149,9 +149,9 @@ class durable {
     // The connection as the C interface knows it.
     [[nodiscard]] tw_durable *native() const noexcept { return home_->runs.connection; }
 
-    // Has this process handle a kind of jobs: calls f(fire) on a worker when one is due; f may be a coroutine
-    // (handler.hpp). An exception that leaves f counts as a failure, with its text as the reason. f is
-    // destroyed with the connection.
+    // Makes this process handle a kind of jobs: calls f(fire) on a worker when a job is due. f may be a
+    // coroutine (handler.hpp), and is destroyed with the connection. An exception that leaves f counts as a
+    // failure, with its text as the reason.
     template <durable_handler F>
     void handle(std::string_view kind, F f, const durable_retries &retries = {}) {
         const tw_durable_retries c = {retries.attempts, retries.backoff.count(), retries.backoff_max.count()};
@@ -180,7 +180,7 @@ class durable {
             tw_durable_put(native(), c.native(), static_cast<tw_durable_existing>(existing)));
     }
 
-    // Puts a job if there is none of its name. Returns false if there is one.
+    // Puts a job, unless there is one of this name. Returns false if there is one.
     bool add(const durable_job &job) {
         detail::native_job c(job);
         const int result = tw_durable_put(native(), c.native(), TW_DURABLE_ADD);

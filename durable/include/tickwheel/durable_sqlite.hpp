@@ -34,7 +34,7 @@ class durable_sqlite {
         detail::check_durable(put_native(job, static_cast<tw_durable_existing>(existing)));
     }
 
-    // Puts a job if there is none of its name. Returns false if there is one.
+    // Puts a job, unless there is one of this name. Returns false if there is one.
     bool add(const durable_job &job) {
         const int result = put_native(job, TW_DURABLE_ADD);
         return result != -EEXIST && detail::check_durable(result) == 0;
@@ -53,7 +53,7 @@ class durable_sqlite {
         return add(detail::typed_job(kind, job, payload));
     }
 
-    // Removes a job. Returns true if this prevents a fire, once it is committed; false if its handler was
+    // Removes a job. Returns true if the removal, once committed, prevents a fire; false if the handler was
     // started, or there is no such job.
     bool cancel(std::string_view kind, std::string_view key) {
         const int result = tw_durable_cancel_sqlite(db_, schema_.c_str(), detail::durable_text(kind).c_str(),

@@ -2,7 +2,7 @@
  *
  * A store is a table of functions for one kind of database. The library has one for SQLite and one for
  * PostgreSQL, whose tables are in durable/docs/DURABLE.md. Pass your own in tw_durable_options.store, and
- * test it with durable/tests/store.cpp. The store in durable/tests/memory is an example.
+ * test it with the suite in durable/tests/store*.cpp. The store in durable/tests/memory is an example.
  *
  * A store keeps jobs and members. A job is one of these:
  *
@@ -11,7 +11,7 @@
  *     started   held, and its handler may be running
  *     failed    no member holds it, and none may claim it
  *     given up  pending and periodic, with an error and no attempts, and ready when it is due: so `settle`
- *               leaves a periodic job whose last try has failed. For a member it is like any pending job
+ *               leaves a periodic job when its last try has failed. Members treat it as a pending job
  *
  * A member is a process that handles jobs. It has a number that is never used again, an epoch, and a time at
  * which its lease ends. A member whose lease has ended may renew it until another member declares it dead
@@ -22,7 +22,7 @@
  * Each function is one transaction: it happens as a whole or not at all. The effects of `put`, `remove`,
  * `requeue` and `claim` survive a power cut once they have returned. The effect of `start` survives a crash
  * of the database that the process survives; otherwise `remove` could report that it prevented a fire whose
- * handler is running. A crash or a power cut may lose other effects; at worst, that repeats fires. `now` is
+ * handler is running. A crash or a power cut may undo other effects; at worst, that repeats fires. `now` is
  * always a reading of the database's clock while the function runs.
  *
  * Conventions
@@ -34,11 +34,11 @@
  *   Errors   Those of durable.h. After -ENOTCONN or -ETIMEDOUT the library closes the connection and opens
  *            another.
  *   Visits   The entries that a visitor received count only if the function then returns 0. If the function
- *            fails, or the visitor ended the walk, the database may have carried out a claim or not: `resume`
- *            tells which jobs the member holds.
+ *            fails, or the visitor ended the walk, the database may or may not have carried out the claim:
+ *            `resume` tells which jobs the member holds.
  *   Rows     With each job that it holds, the library keeps a number for the store, `row`, and passes it back
- *            to `start` and `settle`. A store may use the number to find the job faster, but must do without:
- *            it may be 0 or out of date.
+ *            to `start` and `settle`. A store may use the number to find the job faster, but must not depend
+ *            on it: the number may be 0 or out of date.
  *   Forks    In the child of a fork the library calls only `abandon`.
  */
 #ifndef TICKWHEEL_DURABLE_STORE_H
@@ -67,7 +67,7 @@ struct tw_store_place {
     /* The local steady clock, for stores that have no clock of their own. */
     int64_t (*local_now)(void *arg);
     void *local_now_arg;
-    int local_is_virtual; /* not 0: `local_now` reads the runtime's clock, which may be virtual */
+    int local_is_virtual; /* not 0: `local_now` reads the runtime's clock, which may be on virtual time */
 };
 
 /* A job to put. */
@@ -94,9 +94,9 @@ struct tw_store_member {
     int64_t epoch;
 };
 
-/* A claim of the jobs of these kinds that are ready within `horizon_ns` from now; if that is negative, of
- * those that have been ready for so long. If there are more than `limit`, the claim takes those of each kind
- * that are ready first. */
+/* A claim of the jobs of these kinds that are ready within `horizon_ns` from now. A negative horizon means
+ * the jobs that have been ready for at least that long. If there are more than `limit`, the claim takes of
+ * each kind the jobs that are ready first. */
 struct tw_store_claim {
     struct tw_store_member member;
     const char *const *kinds;
@@ -107,12 +107,11 @@ struct tw_store_claim {
                         of none: a store whose deleted rows linger can begin its search here */
 };
 
-/* The results of a claim, apart from the jobs. A claim that has reached its limit, unless that is 0, need not
- * look further: it may set `next_ns` to any time before the true one, and `lease_end_ns` to TW_NO_DEADLINE.
- */
+/* The results of a claim, apart from the jobs. A claim that has reached a limit other than 0 need not look
+ * further: it may set `next_ns` to any time before the true one, and `lease_end_ns` to TW_NO_DEADLINE. */
 struct tw_store_look {
     int64_t now_ns;
-    int64_t next_ns;      /* when the first pending job of these kinds is ready that the claim has not taken;
+    int64_t next_ns;      /* when the first pending job of these kinds that the claim has not taken is ready;
                              TW_NO_DEADLINE: there is none */
     int64_t lease_end_ns; /* when the first of the other members' leases ends; `bury` has work to do if this
                              time has come. The store may leave out members that hold no jobs and whose lease
@@ -158,10 +157,10 @@ struct tw_store_outcome {
 /* What `change` does with a job. */
 enum tw_store_change {
     TW_STORE_REMOVE, /* deletes it, whichever member holds it */
-    TW_STORE_FIRE    /* makes it ready now and pending, unless it is started or ready. A failed job has no
-                        attempts and no error then. The due time of a job with a cron expression becomes now,
-                        that of a job with a period its last due time that has come, so that the schedule
-                        stays. Notifies the connections that listen */
+    TW_STORE_FIRE    /* makes it ready now and pending, unless it is started or ready. A failed job then has
+                        no attempts and no error. The due time of a job with a cron expression becomes now;
+                        that of a job with a period becomes its last due time that has come, so that the
+                        schedule stays. Notifies the connections that listen */
 };
 
 /* Receives an entry, as tw_durable_visitor does. */
@@ -227,23 +226,23 @@ struct tw_store {
     /* Makes the lease end lease_ns from now. -ESTALE: the member is dead, or its epoch has changed. */
     int (*renew)(void *connection, const struct tw_store_member *member, int64_t lease_ns, int64_t *now_ns);
 
-    /* After the connection has broken: raises the member's epoch, which may be higher than in *member, also
-     * there. Marks as started those of its jobs that have one of the `count` tokens `started`: their handlers
-     * run or are about to, and the database has lost their start, or could not be asked. Then calls
-     * each(entry, arg) on all jobs that the member holds; the entries have only name, state, token and
-     * ready_ns. If another transaction has locked a job, the store may leave it unmarked and report it as
-     * held: the caller must then resume again. If the epoch has risen and the rest fails, *member has the new
-     * epoch. -ESTALE: the member is dead. */
+    /* After the connection has broken: raises the member's epoch, which may be higher than in *member, and
+     * stores the new epoch there. Marks as started those of the member's jobs that have one of the `count`
+     * tokens `started`: their handlers run or are about to, and the database has lost their start, or could
+     * not be asked. Then calls each(entry, arg) on all jobs that the member holds; the entries have only
+     * name, state, token and ready_ns. If another transaction has locked a job, the store may leave it
+     * unmarked and report it as held: the caller must then resume again. If the epoch has risen and the rest
+     * fails, *member has the new epoch. -ESTALE: the member is dead. */
     int (*resume)(void *connection, struct tw_store_member *member, const int64_t *started, size_t count,
                   tw_store_visitor *each, void *arg);
 
-    /* Releases the member's jobs, and deletes the member, whose epoch may be higher. Notifies the connections
-     * that listen. If another transaction has locked a job, the store declares the member dead instead, and
-     * `bury` releases the job later. -ESTALE: the member is dead. */
+    /* Releases the member's jobs, and deletes the member, whose epoch may be higher than in *member. Notifies
+     * the connections that listen. If another transaction has locked a job, the store declares the member
+     * dead instead, and `bury` releases the job later. -ESTALE: the member is dead. */
     int (*leave)(void *connection, const struct tw_store_member *member);
 
     /* Declares the members dead whose leases have ended, and releases the jobs of dead members, at most
-     * `limit`; a started job counts one more attempt. Deletes dead members that hold no more jobs. Notifies
+     * `limit`; a started job counts one more attempt. Deletes dead members that no longer hold jobs. Notifies
      * the connections that listen. Returns how many jobs it has released. */
     int64_t (*bury)(void *connection, size_t limit);
 

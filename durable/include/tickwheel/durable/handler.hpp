@@ -30,7 +30,7 @@ template <class T, class F> struct typed_handler;
 //
 //     jobs.handle("parcel", [&](durable_fire &fire) -> tickwheel::durable_task {
 //         for (int i = 0; i < 3 && !has_arrived(fire.key()); ++i)
-//             co_await pool.sleep_for(1s);  // goes on there on a worker, and so may ask the database
+//             co_await pool.sleep_for(1s);  // resumes on a worker of the pool, so it may ask the database
 //         co_return has_arrived(fire.key()) ? fire.done() : fire.again(1h);
 //     });
 //
@@ -85,7 +85,7 @@ class durable_runs {
         all_.erase(which);
     }
 
-    // With the answer, the connection may close, and this object be gone.
+    // As soon as the answer is given, the connection may close and destroy this object.
     void end(place which, tw_durable_answer answer) noexcept {
         tw_durable_fire &fire = which->native;
         remove(which);
@@ -109,7 +109,7 @@ class durable_runs {
     std::list<durable_run> all_;
 };
 
-// The answer that stands for the exception that is being handled.
+// The answer for the exception that is being handled.
 inline durable_answer answer_to_exception(durable_fire &fire) noexcept {
     try {
         throw;
@@ -154,7 +154,7 @@ struct durable_task::promise_type {
     tw_durable_answer answer = TW_DURABLE_RETRY;
 };
 
-// The callables that handle a kind: f(fire), or f(value, fire) for a typed kind, returns an answer, or
+// The callables that handle a kind: f(fire), or f(value, fire) for a typed kind. f returns an answer or
 // nothing, which stands for `done`, or is a coroutine. Several workers may call f at the same time.
 template <class F, class... Value>
 concept durable_handler = std::move_constructible<F> &&
@@ -164,8 +164,7 @@ concept durable_handler = std::move_constructible<F> &&
 
 namespace detail {
 
-// A callable that handles a kind. Its exception counts as a failure, and the text of the exception
-// as the reason.
+// A callable that handles a kind. An exception counts as a failure, and its text as the reason.
 struct durable_callable {
     virtual ~durable_callable() = default;
     virtual tw_durable_answer call(tw_durable_fire &native) = 0;

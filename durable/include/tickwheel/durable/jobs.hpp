@@ -40,7 +40,7 @@ enum class durable_state : unsigned {
     given_up = TW_DURABLE_GIVEN_UP
 };
 
-// Refers to the caller's text or bytes, and is valid as long as these.
+// Refers to the caller's text or bytes, and is valid as long as they are.
 class durable_payload {
   public:
     durable_payload() = default;

@@ -32,7 +32,7 @@ concept durable_value = requires(const T &value, std::span<const std::byte> payl
     { durable_codec<T>::decode(payload) } -> std::convertible_to<std::optional<T>>;
 };
 
-// A kind of jobs whose payloads are values of type T. Has the text of its name, which belongs to the caller:
+// A kind of jobs whose payloads are values of type T. The text of its name belongs to the caller:
 //
 //     constexpr tickwheel::durable_kind<order> unpaid{"unpaid"};
 template <durable_value T> struct durable_kind {

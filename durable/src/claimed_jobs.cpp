@@ -520,6 +520,8 @@ std::optional<tw_durable_answer> claimed_jobs::wait_for_answer(claimed_job &job)
         job.at = stage::unanswered;
         --started_;
         ++unanswered_;
+        late_ -= job.is_late ? 1 : 0;  // it keeps no worker from other jobs
+        job.is_late = false;
     }
     return job.early_answer;
 }

@@ -4,6 +4,7 @@
 // time counts from before this process sent the renewal, so the lease ends here first.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <mutex>
 
@@ -21,6 +22,10 @@ class lease {
     void set_length(std::int64_t asked, std::int64_t length) {
         const std::lock_guard hold(mutex_);
         until_ = end_of(asked, length);
+    }
+    void shorten(std::int64_t asked, std::int64_t length) {
+        const std::lock_guard hold(mutex_);
+        until_ = std::min(until_, end_of(asked, length));
     }
     void set_epoch(std::int64_t epoch) {
         const std::lock_guard hold(mutex_);

@@ -19,6 +19,9 @@ constexpr std::size_t claim_batch = 1000, burial_batch = 1000;
 // The pause after a look that has left ready jobs in the database.
 constexpr std::int64_t pause_before_next_look_ns = 10 * TW_MILLISECOND;
 
+// The longest pause after a look that has found only jobs that another transaction has locked.
+constexpr std::int64_t longest_pause_of_locked_ns = 200 * TW_MILLISECOND;
+
 // The pause after a look for which there was no room. Forgotten jobs make room, too, without waking the
 // membership.
 constexpr std::int64_t pause_if_no_room_ns = 100 * TW_MILLISECOND;
@@ -47,7 +50,8 @@ membership::membership(const database &to, const settings &all, const local_cloc
                        database_clock &its_clock, lease &held_by, claimed_jobs &jobs, troubles &found,
                        job_counters &counts)
     : connection_(to), settings_(all), clock_(clock), database_(its_clock), lease_(held_by), jobs_(jobs),
-      troubles_(found), counts_(counts), claim_limit_(claim_batch) {}
+      troubles_(found), counts_(counts), pause_of_locked_ns_(pause_before_next_look_ns),
+      claim_limit_(claim_batch) {}
 
 // --- calls from other threads -------------------------------------------------------------
 
@@ -191,7 +195,7 @@ std::int64_t membership::step(std::int64_t now) {
         return clock_.now() + pause;
     pause_.reset();
     const std::lock_guard hold(mutex_);
-    return std::min({renew_at_, present_.look_at, backlog_.look_at, probe_at_, resume_at_});
+    return std::min({renew_at_, present_.look_at, backlog_.look_at, probe_at_, probe_all_at_, resume_at_});
 }
 
 int membership::work() {
@@ -357,6 +361,7 @@ int membership::renew() {
 int membership::renew_for(std::int64_t length) {
     const tw_store_member member = lease_.member();
     database_clock::reading reading = {clock_.now(), 0, 0};
+    lease_.shorten(reading.asked, length);  // the database may carry this out, and the answer get lost
     const auto error = connection_.ask([&](const tw_store &store, void *connection) {
         return store.renew(connection, &member, length, &reading.now);
     });
@@ -366,6 +371,7 @@ int membership::renew_for(std::int64_t length) {
         return static_cast<int>(error);
     reading.answered = clock_.now();
     lease_.set_length(reading.asked, length);
+    has_long_lease_ = length > settings_.lease_ns;
     has_told_lease_ = false;
     learn(reading);
     renew_at_ = reading.asked + length / 3;
@@ -542,14 +548,15 @@ membership::due membership::what_is_due() {
     const std::int64_t now = clock_.now();
     const std::lock_guard hold(mutex_);
     part_backlog(now);
-    return {now >= present_.look_at, now >= backlog_.look_at, now >= probe_at_};
+    return {now >= present_.look_at, now >= backlog_.look_at, now >= std::min(probe_at_, probe_all_at_)};
 }
 
 // Looks or probes, if it is time to. If a claim took as many jobs as it could, the next step looks again at
 // once, after it has renewed the lease if that is due, and read the notifications.
 int membership::look() {
     due what = what_is_due();
-    if (what.probe && !what.present && !what.backlog) {
+    const bool is_idle = !what.present && !what.backlog;
+    if (what.probe && (is_idle || clock_.now() >= probe_all_at_)) {
         if (const int error = probe(); error != 0)
             return error;
         what = what_is_due();
@@ -557,9 +564,12 @@ int membership::look() {
     if (!what.present && !what.backlog)
         return 0;
     if (has_long_lease_) {
-        has_long_lease_ = false;
         if (const int error = renew_for(settings_.lease_ns); error != 0)
             return error;
+        if (has_long_lease_) {  // the member had to resume first
+            renew_at_ = 0;
+            return 0;
+        }
     }
     const int error = what.present ? look_for(present_) : 0;
     return error == 0 && what.backlog ? look_for(backlog_) : error;
@@ -567,6 +577,7 @@ int membership::look() {
 
 int membership::look_for(search &which) {
     const bool is_late = &which == &backlog_;
+    const std::vector<const char *> kinds = handled_kinds();
     const std::int64_t from = begin_look(which);
     const claimed_jobs::reservation room =
         jobs_.reserve(claim_limit_, is_late ? claimed_jobs::part::of_backlog : claimed_jobs::part::all);
@@ -576,7 +587,6 @@ int membership::look_for(search &which) {
         which.wants_room = true;
         return 0;
     }
-    const std::vector<const char *> kinds = handled_kinds();
     tw_store_claim wanted = {lease_.member(),      kinds.data(), kinds.size(),
                              settings_.horizon_ns, room.size(),  from};
     if (is_late)
@@ -598,7 +608,11 @@ int membership::look_for(search &which) {
     if (count == claim_limit_)  // raise the limit slowly, because a claim that fails costs a timeout
         claim_limit_ = std::min(claim_batch, claim_limit_ + claim_limit_ / 16 + 1);
     if (count < room.size()) {
-        end_look(which, seen, pause_before_next_look_ns);
+        // Jobs that are ready and could not be claimed are locked. The first looks follow each other quickly.
+        const bool is_locked = count == 0 && seen.next_ns <= seen.now_ns;
+        pause_of_locked_ns_ = is_locked ? std::min(2 * pause_of_locked_ns_, longest_pause_of_locked_ns)
+                                        : pause_before_next_look_ns;
+        end_look(which, seen, pause_of_locked_ns_);
         return 0;
     }
     // The claims of a sequence may pass over jobs that other transactions have locked: end_look returns to
@@ -612,9 +626,9 @@ int membership::look_for(search &which) {
 int membership::probe() {
     const std::int64_t begun = clock_.now();
     const bool from_start = begun >= probe_all_at_;
+    const std::vector<const char *> kinds = handled_kinds();
     const std::int64_t former = begin_look(present_), from = from_start ? 0 : former;
     tw_store_look seen = {};
-    const std::vector<const char *> kinds = handled_kinds();
     const tw_store_claim wanted = {
         lease_.member(), kinds.data(), kinds.size(), settings_.horizon_ns, 0, from};
     const auto error = connection_.ask([&](const tw_store &store, void *connection) {
@@ -631,7 +645,7 @@ int membership::probe() {
     learn({begun, clock_.now(), seen.now_ns});
     end_look(present_, seen, 0);
     if (from_start)
-        probe_all_at_ = clock_.now() + std::max(poll_ns_, part_for_probes * (clock_.now() - begun));
+        probe_all_at_ = begun + std::max(poll_ns_, part_for_probes * (clock_.now() - begun));
     return 0;
 }
 
@@ -729,8 +743,7 @@ int membership::bury() {
         return static_cast<int>(released);
     counts_.released += static_cast<std::uint64_t>(released);
     has_dead_ = released == burial_batch;
-    if (released > 0)
-        look_soon();
+    look_soon();  // a member that has died may have been about to claim jobs that nobody else knows of
     return 0;
 }
 

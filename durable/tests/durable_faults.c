@@ -453,8 +453,10 @@ TEST(an_event_the_statistics_and_a_dump_tell_what_the_database_refuses_and_when_
         assert_int_equal(stats_of(self).error, 0);
         assert_string_equal(stats_of(self).why, "");
         script.resume = broken(0, 0);
-        if (calls[i] == &script.resume)
-            script.claim = unanswered(1, REFUSAL); /* makes the member resume, and is reported as well */
+        if (calls[i] == &script.resume) {
+            script.put = unanswered(1, -EIO); /* makes the member resume */
+            assert_int_equal(put(self, mail("17", SECOND)), -EIO);
+        }
         *calls[i] = broken(each_time, REFUSAL);
         if (calls[i] == &script.bury)
             other =

@@ -103,8 +103,7 @@ struct tw_store_claim {
     size_t kinds_count;
     int64_t horizon_ns;
     size_t limit;    /* at most this many jobs of all kinds together; 0: the call only looks */
-    int64_t from_ns; /* the store need not find jobs that are ready before this time, because the caller knows
-                        of none: a store whose deleted rows linger can begin its search here */
+    int64_t from_ns; /* jobs that are ready before this time are left out, also from `next_ns` */
 };
 
 /* The results of a claim, apart from the jobs. A claim that has reached a limit other than 0 need not look
@@ -237,8 +236,9 @@ struct tw_store {
                   tw_store_visitor *each, void *arg);
 
     /* Releases the member's jobs, and deletes the member, whose epoch may be higher than in *member. Notifies
-     * the connections that listen. If another transaction has locked a job, the store declares the member
-     * dead instead, and `bury` releases the job later. -ESTALE: the member is dead. */
+     * the connections that listen, with the time 0, also if the member held nothing: only this member may
+     * have known of jobs that it has just settled. If another transaction has locked a job, the store
+     * declares the member dead instead, and `bury` releases the job later. -ESTALE: the member is dead. */
     int (*leave)(void *connection, const struct tw_store_member *member);
 
     /* Declares the members dead whose leases have ended, and releases the jobs of dead members, at most

@@ -1,6 +1,7 @@
 #include "schema.hpp"
 
 #include <cerrno>
+#include <cstring>
 
 #include "stores/later_release.hpp"
 
@@ -78,7 +79,7 @@ create index claim_member on $S.claim (member);
 create index if not exists job_ready on $S.job (kind, ready) where not failed;
 alter table $S.member add column kinds text[], add column clock_offset bigint;
 -- Periodic jobs whose last due time was given up, and jobs that wait for their next try.
-create index job_with_error on $S.job (kind, key) where error is not null and not failed;
+create index if not exists job_with_error on $S.job (kind, key) where error is not null and not failed;
 )";
 
 // The indexes of versions 1 and 2 that made claims slow, and the values that a job that fires once no longer
@@ -92,6 +93,10 @@ insert into $S.claim select holder, kind, min(ready), max(ready) from $S.job whe
 drop index $S.job_held;
 drop index $S.job_pending;
 drop function $S.tell(text, timestamptz);
+-- A process of the former release that still runs would claim jobs without a range. Its member is dead, and without
+-- the default it cannot join again.
+update $S.member set dead = true;
+alter table $S.member alter epoch drop default;
 )";
 
 // Programs call these functions in their own transactions. Each function has its own search path: otherwise
@@ -191,31 +196,38 @@ int read_version(session &server, const std::string &schema, tables_version &ver
     return 0;
 }
 
-// The index is built before the transaction, while others use the jobs. If an earlier attempt was
-// interrupted, its index is invalid, and the transaction replaces it.
-int build_index(session &server, const std::string &schema) {
-    if (const int error = server.be_patient(true); error != 0)
+// The indexes are built before the transaction, while others use the jobs. What an interrupted attempt has
+// left is invalid, and is built anew.
+int build_indexes(session &server, const std::string &schema) {
+    if (const int error = server.be_patient(true, true); error != 0)
         return error;
-    const int error = server.run(in_schema(
-        "create index concurrently if not exists job_ready on $S.job (kind, ready) where not failed",
-        schema));
+    int error = 0;
+    for (const char *const index :
+         {"job_ready on $S.job (kind, ready) where not failed",
+          "job_with_error on $S.job (kind, key) where error is not null and not failed"}) {
+        const std::string name(index, std::strchr(index, ' '));
+        parameters none;
+        rows invalid;
+        const std::string is_invalid =
+            "select from pg_index where indexrelid = to_regclass('$S." + name + "') and not indisvalid";
+        error = server.ask(in_schema(is_invalid.c_str(), schema), none, invalid);
+        if (error == 0 && invalid.count() > 0)
+            error = server.run(in_schema(("drop index concurrently $S." + name).c_str(), schema));
+        if (error == 0)
+            error = server.run(
+                in_schema((std::string("create index concurrently if not exists ") + index).c_str(), schema));
+        if (error != 0)
+            break;
+    }
     const std::string why = server.why();
     server.be_patient(false);
     server.explain_by(why);
     return error;
 }
 
-constexpr const char *without_invalid_index = R"(
-do $body$ begin
-    if exists (select from pg_index where indexrelid = to_regclass('$S.job_ready') and not indisvalid) then
-        drop index $S.job_ready;
-    end if;
-end $body$;
-)";
-
 // From any older version.
 std::string upgrade(int version) {
-    std::string all = version == 0 ? tables : without_invalid_index;
+    std::string all = version == 0 ? tables : "";
     all += additions_of_3;
     all += version == 0 ? "" : changes_of_3;
     all += functions;
@@ -235,7 +247,7 @@ std::string grants(const std::string &role, const std::string &schema) {
 // In one transaction, apart from the index.
 int change(session &server, const std::string &schema, int version, const char *grant_to) {
     if (version != 0 && version < newest)
-        if (const int error = build_index(server, schema); error != 0)
+        if (const int error = build_indexes(server, schema); error != 0)
             return error;
     std::string all =
         in_schema((std::string(lock) + (version < newest ? upgrade(version) : "")).c_str(), schema);

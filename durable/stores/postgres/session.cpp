@@ -301,9 +301,10 @@ std::string session::server_limit(int percent) const {
     return std::to_string(timeout_ns_ / 1'000'000 * percent / 100);
 }
 
-int session::be_patient(bool patient) {
+int session::be_patient(bool patient, bool with_locks) {
     patience_ = patient ? 100 : 1;
-    return run("set statement_timeout = " + (patient ? "0" : server_limit(80)));
+    return run("set statement_timeout = " + (patient ? "0" : server_limit(80)) +
+               "; set lock_timeout = " + (patient && with_locks ? "0" : server_limit(70)));
 }
 
 void session::abandon() {

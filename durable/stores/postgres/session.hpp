@@ -59,7 +59,7 @@ class session {
     void explain_by(std::string why) { why_ = std::move(why); }
 
     // For long queries: with true, the session waits for many times the timeout, and the server for any time.
-    int be_patient(bool patient);
+    int be_patient(bool patient, bool with_locks = false);
 
     // In the child of a fork: closes the descriptor, and sends nothing.
     void abandon();

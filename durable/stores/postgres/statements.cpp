@@ -330,13 +330,16 @@ select (select count(*) from done), (select count(*) from told))";
     all[delete_dead] = "delete from $S.member where dead and not exists (select from $S.claim where "
                        "claim.member = member.id)";
 
-    // $1 member; the first also has $2, the epoch, as raise_epoch. The next four statements form one
-    // transaction. The second begins after every claim of this member has ended, so it sees the jobs that
-    // they took.
+    // $1 member; the first also has $2, the epoch, as raise_epoch. It notifies all who handle the member's
+    // kinds: only the member knew of jobs whose answers it has settled, and which it was about to claim
+    // again. The next four statements form one transaction. The second begins after every claim of this
+    // member has ended, so it sees the jobs that they took.
     all[declare_dead] = R"(
 with me as materialized (
-    select id from $S.member where id = $1::int8 and epoch between $2::int8 and $2::int8 + 1000000 and not dead for update)
-update $S.member set dead = true from me where member.id = me.id returning true)";
+    select id from $S.member where id = $1::int8 and epoch between $2::int8 and $2::int8 + 1000000 and not dead for update),
+told as materialized (
+    select pg_notify('$N', '0 ' || kind) from $S.member, unnest(kinds) as kind where id = $1::int8)
+update $S.member set dead = true from me where member.id = me.id returning (select count(*) from told) >= 0)";
     all[release_of_one] = std::string(R"(
 with done as (
     update $S.job set holder = null, started = false

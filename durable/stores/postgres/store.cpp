@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -175,6 +176,12 @@ std::vector<std::size_t> choose_distinct(tw_store_put *puts, std::size_t count, 
     for (std::size_t i = 0; i < count; ++i)
         if (is_sent[i])
             sent.push_back(i);
+    // In one order, so that two processes that put the same jobs do not lock each other out.
+    std::sort(sent.begin(), sent.end(), [puts](std::size_t one, std::size_t other) {
+        return std::strcmp(puts[one].job->kind, puts[other].job->kind) == 0
+                   ? std::strcmp(puts[one].job->key, puts[other].job->key) < 0
+                   : std::strcmp(puts[one].job->kind, puts[other].job->kind) < 0;
+    });
     return sent;
 }
 

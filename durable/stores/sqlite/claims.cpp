@@ -26,10 +26,11 @@ struct choice {
 };
 
 // Appends the first pending jobs of a kind.
-int choose_of_kind(session &of, const char *kind, std::int64_t until, std::size_t limit, choice &into) {
+int choose_of_kind(session &of, const char *kind, std::int64_t from, std::int64_t until, std::size_t limit,
+                   choice &into) {
     query choosing(of, sql::choose);
     const auto most = static_cast<std::int64_t>(std::min<std::size_t>(limit, INT64_MAX));
-    int result = choosing.with(kind).with_time(until).with(most).row();
+    int result = choosing.with(kind).with_time(until).with(most).with_time(from).row();
     while (result == 1) {
         const bool is_named = choosing.is_text(1);  // before `text`, which changes the type
         const char *const key = choosing.text(1);
@@ -50,7 +51,8 @@ int choose(session &of, const tw_store_claim &claim, std::int64_t now, choice &i
     for (std::size_t i = 0; i < claim.kinds_count; ++i) {
         if (is_named_before(claim, i))
             continue;
-        if (const int error = choose_of_kind(of, claim.kinds[i], until, claim.limit, into); error != 0)
+        if (const int error = choose_of_kind(of, claim.kinds[i], claim.from_ns, until, claim.limit, into);
+            error != 0)
             return error;
     }
     std::vector<chosen> &jobs = into.jobs;
@@ -83,7 +85,7 @@ int look_on(session &of, const tw_store_claim &claim, tw_store_look &look) {
     look.next_ns = TW_NO_DEADLINE;
     for (std::size_t i = 0; i < claim.kinds_count; ++i) {
         query first(of, sql::first_pending);
-        const int found = first.with(claim.kinds[i]).row();
+        const int found = first.with(claim.kinds[i]).with_time(claim.from_ns).row();
         if (found < 0)
             return found;
         if (found == 1)

@@ -200,7 +200,7 @@ int tally_kind(session &of, const std::string &kind, const tally &busy, const st
         error != 0)
         return error;
     query first(of, sql::first_pending);
-    const int row = first.with(found.kind).row();
+    const int row = first.with(found.kind).with_time(0).row();
     if (row < 0)
         return row;
     found.first_ready_ns = row == 1 ? first.time(0) : TW_NO_DEADLINE;

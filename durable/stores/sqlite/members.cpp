@@ -124,11 +124,8 @@ int leave(session &to, const tw_store_member &who) {
         const int left = query(to, sql::delete_member).with(who.id).with(who.epoch).run();
         if (left != 1)
             return left < 0 ? left : to.fail(-ESTALE, is_dead);
-        std::int64_t first = TW_NO_DEADLINE;
-        if (const int error = read_first(query(to, sql::first_held).with(who.id), first); error != 0)
-            return error;
         const int released = query(to, sql::release_held).with(who.id).run();
-        return released < 0 ? released : to.ring(first, to.now());
+        return released < 0 ? released : to.ring(0, to.now());
     });
 }
 

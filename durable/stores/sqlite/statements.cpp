@@ -50,7 +50,6 @@ constexpr std::array<const char *, static_cast<std::size_t>(sql::count)> texts =
     "delete from @member where id = ?1 and dead = 0 and epoch between ?2 and ?2 + 1000000",
     "update @job set started = 1 where holder = ?1 and token = ?2",
     "select " JOB_COLUMNS " from " JOBS " where holder = ?1",
-    "select min(ready) from @job where holder = ?1",
     "update @job set holder = null, started = 0 where holder = ?1",
     "update @member set dead = 1 where dead = 0 and lease <= ?1",
     "select min(ready) from @job where " OF_DEAD,
@@ -62,9 +61,9 @@ constexpr std::array<const char *, static_cast<std::size_t>(sql::count)> texts =
     "or exists (select 1 from @job where holder = @member.id))",
 
     "select ready, key, rowid from @job where kind = ?1 and " IS_PENDING
-    " and ready <= ?2 order by ready limit ?3",
+    " and ready between ?4 and ?2 order by ready limit ?3",
     "update @job set failed = 1, error = 'the key is not a text' where rowid = ?1",
-    "select ready from @job where kind = ?1 and " IS_PENDING " order by ready limit 1",
+    "select ready from @job where kind = ?1 and " IS_PENDING " and ready >= ?2 order by ready limit 1",
     "update @job set holder = ?3, token = ?4, started = ready <= ?5 where " IS_NAMED,
     "update @job set started = 1 where " IS_HELD " and ready <= ?5",
     "select ready from @job where " IS_HELD,

@@ -25,7 +25,6 @@ enum class sql : unsigned {
     delete_member,
     mark_started,
     held_jobs,
-    first_held,
     release_held,
     declare_dead,
     first_of_dead,

@@ -57,14 +57,10 @@ int leave(void *of, const tw_store_member *who) {
         member *const found = self.base->find(*who);
         if (found == nullptr)
             return -ESTALE;
-        std::int64_t first = TW_NO_DEADLINE;
-        while (!found->held.empty()) {
-            job &held = **found->held.begin();
-            first = std::min(first, held.data.ready);
-            database::release(held);
-        }
+        while (!found->held.empty())
+            database::release(**found->held.begin());
         self.base->members.erase(found->id);
-        self.base->tell(&self.listening, first, self.now());
+        self.base->tell(&self.listening, 0, self.now());
         return 0;
     });
 }

@@ -16,6 +16,7 @@ class State(enum.IntFlag):
     HELD = 2
     STARTED = 4
     FAILED = 8
+    GIVEN_UP = 16
 
 class Event(enum.IntEnum):
     CONNECTED = 0

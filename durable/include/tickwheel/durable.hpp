@@ -73,6 +73,7 @@ struct durable_options {
     const char *schema = nullptr, *name = nullptr;
     std::chrono::nanoseconds lease{0}, poll{0}, horizon{0};
     std::uint32_t hold = 0;
+    std::uint32_t backlog = 0;
     std::chrono::nanoseconds timeout{0};
     tw_workers *workers = nullptr;  // the native() of a pool on the same runtime
     unsigned threads = 0;
@@ -106,6 +107,7 @@ struct durable_home {
         c.poll_ns = o.poll.count();
         c.horizon_ns = o.horizon.count();
         c.hold = o.hold;
+        c.backlog = o.backlog;
         c.timeout_ns = o.timeout.count();
         c.workers = o.workers;
         c.threads = o.threads;

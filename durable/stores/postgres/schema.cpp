@@ -196,8 +196,8 @@ int read_version(session &server, const std::string &schema, tables_version &ver
     return 0;
 }
 
-// The indexes are built before the transaction, while others use the jobs. What an interrupted attempt has
-// left is invalid, and is built anew.
+// The indexes are built before the transaction, while others use the jobs. An interrupted attempt leaves an
+// invalid index, which is dropped first.
 int build_indexes(session &server, const std::string &schema) {
     if (const int error = server.be_patient(true, true); error != 0)
         return error;

@@ -80,7 +80,8 @@ TEST(pages_go_on_where_the_last_one_ended) {
 // One job in each state. Returns the time before which all are ready but the periodic one.
 std::int64_t put_each_state() {
     to.put("a", "failed");
-    tw_store_outcome outcome = outcome_of(to.claim(who, {"a"}).at(0), TW_STORE_FAIL);
+    const seen bad = to.claim(who, {"a"}).at(0);
+    tw_store_outcome outcome = outcome_of(bad, TW_STORE_FAIL);
     outcome.error = "no paper";
     outcome.attempts = 3;
     to.settle(who, outcome);
@@ -325,7 +326,8 @@ TEST(a_fire_of_a_failed_job_requeues_it) {
 
 TEST(a_fire_of_a_job_that_waits_for_its_next_try_keeps_the_tries) {
     to.put("mail", "17");
-    tw_store_outcome outcome = outcome_of(to.claim(who, {"mail"}).at(0), TW_STORE_MOVE);
+    const seen held = to.claim(who, {"mail"}).at(0);
+    tw_store_outcome outcome = outcome_of(held, TW_STORE_MOVE);
     outcome.attempts = 2;
     outcome.error = "no ink";
     outcome.ready_ns = to.now() / us * us + 60 * minute;

@@ -372,9 +372,9 @@ int tw_durable_fire_now(struct tw_durable *durable, const char *kind, const char
 
 /* As tw_durable_cancel and tw_durable_requeue, for all jobs that `filter` selects; only failed jobs are
  * requeued. The calls work in transactions of at most 1,000 jobs, and skip jobs that another transaction has
- * locked. `limit` bounds the number of all jobs. Each returns how many jobs it has removed or requeued;
- * removed jobs count although their handlers were started, unless `states` leaves these out. -EINVAL  also:
- * the filter has a malformed name or state, or is null */
+ * locked. `limit` bounds the number of all jobs. Each returns how many jobs it has removed or requeued.
+ * Removed jobs count although their handlers were started, unless `states` leaves these out.
+ *   -EINVAL  also: the filter has a malformed name or state, or is null */
 int64_t tw_durable_cancel_many(struct tw_durable *durable, const struct tw_durable_filter *filter);
 int64_t tw_durable_requeue_many(struct tw_durable *durable, const struct tw_durable_filter *filter);
 

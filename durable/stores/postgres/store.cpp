@@ -519,11 +519,11 @@ int call_past_locks(session &server, std::size_t waiting, unsigned &passes, para
 }
 
 // Asks for the rows of held jobs that a statement did not return: the rows have moved, or other transactions
-// have locked them, or the jobs are not ready, or the member no longer holds them. Calls each(job, row,
-// ready) for those that the member holds.
+// have locked them, or the jobs are not ready, or the member no longer holds them. Calls each(job, ready) for
+// those that the member holds, stores their rows, and adds those whose rows have moved to `moved`.
 template <class Job, class Each>
 int find_again(session &server, const tw_store_member &member, const std::vector<Job *> &missing,
-               const Each &each) {
+               std::vector<Job *> &moved, const Each &each) {
     column kind(type::text, missing.size()), key(type::text, missing.size()),
         token(type::int8, missing.size());
     for (const Job *const job : missing) {
@@ -536,9 +536,14 @@ int find_again(session &server, const tw_store_member &member, const std::vector
     rows held;
     if (const int error = server.call(find_rows, with, held); error != 0)
         return error;
-    for (int row = 0; row < held.count(); ++row)
-        each(*missing[static_cast<std::size_t>(held.int8(row, 0) - 1)], held.place(row, 1),
-             held.time(row, 2));
+    for (int row = 0; row < held.count(); ++row) {
+        Job &job = *missing[static_cast<std::size_t>(held.int8(row, 0) - 1)];
+        each(job, held.time(row, 2));
+        const std::int64_t place = held.place(row, 1);
+        if (job.row != place)
+            moved.push_back(&job);
+        job.row = place;
+    }
     return 0;
 }
 
@@ -590,13 +595,8 @@ int start(void *connection, const tw_store_member *member, tw_store_start *start
                  [](const tw_store_start *job) { return job->started == 0; });
     if (missing.empty())
         return 0;
-    const int error = find_again(here.server, *member, missing,
-                                 [&moved](tw_store_start &job, std::int64_t row, std::int64_t ready) {
-                                     job.ready_ns = ready;
-                                     if (job.row != row)
-                                         moved.push_back(&job);
-                                     job.row = row;
-                                 });
+    const int error = find_again(here.server, *member, missing, moved,
+                                 [](tw_store_start &job, std::int64_t ready) { job.ready_ns = ready; });
     if (error != 0)
         return error;
     if (!moved.empty())
@@ -681,13 +681,8 @@ int settle(void *connection, const tw_store_member *member, tw_store_outcome *ou
     if (missing.empty())
         return 0;
     // A row that is where it was is locked.
-    const int error =
-        find_again(here.server, *member, missing, [&](tw_store_outcome &job, std::int64_t row, std::int64_t) {
-            job.matched = -EBUSY;
-            if (job.row != row)
-                moved.push_back(&job);
-            job.row = row;
-        });
+    const int error = find_again(here.server, *member, missing, moved,
+                                 [](tw_store_outcome &job, std::int64_t) { job.matched = -EBUSY; });
     if (error != 0)
         return error;
     if (!moved.empty())

@@ -594,7 +594,7 @@ int membership::look_for(search &which) {
     tw_store_look seen = {};
     std::size_t count = 0;
     std::int64_t last = from;
-    const int error = claim(which, wanted, seen, count, last);
+    const int error = claim(wanted, seen, count, last);
     if (error != 0)
         begin_again(which, from, 0);
     if (error == -ESTALE) {
@@ -669,7 +669,7 @@ bool is_readable(const tw_durable_job &job) {
 }  // namespace
 
 // `last` becomes the latest ready time of the claimed jobs.
-int membership::claim(const search &which, tw_store_claim &wanted, tw_store_look &seen, std::size_t &count,
+int membership::claim(const tw_store_claim &wanted, tw_store_look &seen, std::size_t &count,
                       std::int64_t &last) {
     struct context {
         membership &self;
@@ -677,7 +677,7 @@ int membership::claim(const search &which, tw_store_claim &wanted, tw_store_look
         const bool is_late;
         std::int64_t &last;
         std::vector<std::unique_ptr<claimed_job>> claimed, unreadable;  // valid if the claim returns 0
-    } taking = {*this, wanted.member, &which == &backlog_, last, {}, {}};
+    } taking = {*this, wanted.member, wanted.horizon_ns < 0, last, {}, {}};
     database_clock::reading reading = {clock_.now(), 0, 0};
     const auto error = connection_.ask([&](const tw_store &store, void *connection) {
         return store.claim(

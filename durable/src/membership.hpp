@@ -124,8 +124,7 @@ class membership final : public agent {
     int look();
     int probe();
     int look_for(search &which);
-    int claim(const search &which, tw_store_claim &wanted, tw_store_look &seen, std::size_t &count,
-              std::int64_t &last);
+    int claim(const tw_store_claim &wanted, tw_store_look &seen, std::size_t &count, std::int64_t &last);
     bool expect(std::int64_t ready);
     void part_backlog(std::int64_t now);
     std::int64_t begin_look(search &which);

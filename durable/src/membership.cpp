@@ -515,8 +515,9 @@ void membership::note_others(const tw_store_look &seen) {
             std::min(probe_at_, std::max(database_.when(seen.lease_end_ns), now + pause_if_locked_ns));
 }
 
-// Takes in what a look or a probe has seen that left no jobs but those at `next_ns` and later. The next look
-// comes after a pause, so that jobs that enter the horizon one after the other are claimed in batches.
+// Takes in what a look or a probe has seen that left no jobs but those at `next_ns` and later. Jobs that
+// enter the horizon one after the other are claimed in batches: the look after a look comes after a part of
+// the horizon if no job is due much sooner.
 void membership::end_look(search &by, const tw_store_look &seen, std::int64_t pause) {
     note_others(seen);
     const std::int64_t now = clock_.now();
@@ -529,9 +530,10 @@ void membership::end_look(search &by, const tw_store_look &seen, std::int64_t pa
     which.from = std::min({which.from, next, is_told ? seen.now_ns + announced_within_ns : 0});
     if (next == TW_NO_DEADLINE)
         return;
-    const std::int64_t enters = is_late ? 0 : database_.when(next) - settings_.horizon_ns;
-    const std::int64_t soonest = now + (enters > now ? settings_.horizon_ns / 4 : pause);
-    which.look_at = std::min(which.look_at, std::max(enters, soonest));
+    const std::int64_t ready = is_late ? 0 : database_.when(next);
+    const bool can_wait = pause != 0 && ready > now + settings_.horizon_ns / 2;
+    const std::int64_t soonest = now + (can_wait ? settings_.horizon_ns / 4 : pause);
+    which.look_at = std::min(which.look_at, std::max(ready - settings_.horizon_ns, soonest));
 }
 
 membership::due membership::what_is_due() {

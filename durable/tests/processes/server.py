@@ -161,6 +161,19 @@ def the_clock_is_told_without_a_handler(bench):
     expect(0 <= now["real"] - now["result"] < 60 * 10**9, f"it is {now['result']}, {now['why']}")
 
 
+def jobs_of_a_killed_process_fire_elsewhere_when_its_lease_has_ended(bench):
+    """No notification tells of the death, and no poll finds the job in time. The heir has a job of its own, so it is
+    not idle."""
+    settings = bench.schema(), "lease_ms=1000", "poll_ms=30000", "horizon_ms=60000"
+    heir, holder = bench.handler(*settings), bench.handler(*settings)
+    heir.do("put", "k", "of the heir", 50000)
+    holder.do("put", "k", "left-behind", 700)
+    wait_until(lambda: "held 1 " in holder.ask("counts")["text"], "it is held", 10)
+    holder.running.kill()
+    fired = heir.fire("left-behind", PROMPT_S)
+    print(f"  {(fired['real'] - fired['due']) / MS:.0f} ms late")
+
+
 # --- transactions of others ---------------------------------------------------------------------
 
 def a_put_joins_the_callers_transaction(bench):
@@ -924,6 +937,7 @@ def a_close_does_not_wait_for_longer_than_the_timeout(bench):
 TESTS = [
     jobs_of_others_start_at_once, jobs_that_nobody_tells_of_are_found_by_the_poll,
     a_job_that_was_removed_leaves_the_clock_alone, the_clock_is_told_without_a_handler,
+    jobs_of_a_killed_process_fire_elsewhere_when_its_lease_has_ended,
     a_put_joins_the_callers_transaction, a_remove_joins_the_callers_transaction, a_put_by_sql_replaces_or_keeps,
     a_remove_by_sql_tells_whether_it_prevented_a_fire, bad_arguments_of_sql_are_refused,
     names_that_are_not_utf8_are_refused_by_sql, a_row_that_is_not_utf8_stops_no_other,

@@ -247,7 +247,8 @@ void put_shared(program &self, int version) {
     job.due_ns = job.period_ns = 250 * ms;
     self.events.write("keeps", {}, R"("key":"shared","version":%d,"delay":%lld,"period":%lld)", version,
                       static_cast<long long>(job.due_ns), static_cast<long long>(job.period_ns));
-    self.events.write("kept", {}, R"("key":"shared","result":%d)", tw_durable_put(self.jobs, &job, TW_DURABLE_KEEP));
+    self.events.write("kept", {}, R"("key":"shared","result":%d)",
+                      tw_durable_put(self.jobs, &job, TW_DURABLE_KEEP));
 }
 
 // --- draining -----------------------------------------------------------------------------------

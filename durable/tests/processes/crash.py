@@ -47,9 +47,10 @@ class Process:
         self.number += 1
         self.is_stopped = False
         address = self.proxy.address() if self.proxy else self.world.address
-        seed = f"seed={self.world.random.randrange(10**9)}"
+        self.world.begun += 1
+        own = f"seed={self.world.random.randrange(10**9)}", f"keep={self.world.begun}"
         self.running = subprocess.Popen(
-            [self.world.program, address, self.log(), self.title(), seed, *self.settings],
+            [self.world.program, address, self.log(), self.title(), *own, *self.settings],
             env={**os.environ, **(environment or {})}, preexec_fn=running.die_with_parent)
         self.world.processes.append(self.running)
 
@@ -84,7 +85,7 @@ class World:
         self.program, self.home, self.processes, self.server = options.worker, home, processes, server
         self.random = random.Random(options.seed)
         self.address = server.address() if server else f"sqlite:{home}/jobs.db"
-        self.proxies, self.history, self.counts = [], History(), Counter()
+        self.proxies, self.history, self.counts, self.begun = [], History(), Counter(), 0
         self.later = []  # a heap of the trouble that must end: time, number, the function that ends it
         self.members = [Process(self, f"worker{i}", {"handle": 1, "horizon_ms": horizon})
                         for i, horizon in enumerate((0, 200, 1000))]

@@ -95,67 +95,51 @@ int read_now(void *connection, int64_t *now_ns) {
 
 // --- jobs -------------------------------------------------------------------------------
 
-// One column for each field of a job, in the order of put_fields.
-struct put_columns {
-    column kind, key, payload, due, delay, period, cron, zone, missed, grace;
-
-    explicit put_columns(std::size_t count)
-        : kind(type::text, count), key(type::text, count), payload(type::bytes, count),
-          due(type::time, count), delay(type::int8, count), period(type::int8, count),
-          cron(type::text, count), zone(type::text, count), missed(type::int4, count),
-          grace(type::int8, count) {}
-
-    void add(const tw_durable_job &job) {
-        kind.add_text(job.kind);
-        key.add_text(job.key);
-        payload.add_bytes({static_cast<const char *>(job.payload), job.size});
-        if (job.absolute != 0) {
-            due.add_time(job.due_ns);
-            delay.add_null();
-        } else {
-            due.add_null();
-            delay.add_int8(microseconds(job.due_ns));
-        }
-        if (job.period_ns != 0)
-            period.add_int8(microseconds(job.period_ns));
-        else
-            period.add_null();
-        cron.add_text(job.cron);
-        zone.add_text(job.zone);
-        const bool is_periodic = job.period_ns != 0 || job.cron != nullptr;
-        if (is_periodic) {
-            missed.add_int4(job.missed);
-            grace.add_int8(microseconds(job.grace_ns));
-        } else {
-            missed.add_null();
-            grace.add_null();
-        }
+// One column for each field of a job, in the order of put_fields. Each call adds to the next column.
+class put_columns {
+  public:
+    explicit put_columns(std::size_t count) {
+        for (const type each : {type::text, type::text, type::bytes, type::time, type::int8, type::int8,
+                                type::text, type::text, type::int4, type::int8})
+            all_.emplace_back(each, count);
     }
+
+    put_columns &add_text(const char *text) { return next().add_text(text), *this; }
+    put_columns &add_bytes(std::string_view bytes) { return next().add_bytes(bytes), *this; }
+    put_columns &add_time(std::int64_t ns) { return next().add_time(ns), *this; }
+    put_columns &add_int4(std::int32_t value) { return next().add_int4(value), *this; }
+    put_columns &add_int8(std::int64_t value) { return next().add_int8(value), *this; }
+    put_columns &add_null() { return next().add_null(), *this; }
 
     void hand_to(parameters &all) const {
-        for (const column *each :
-             {&kind, &key, &payload, &due, &delay, &period, &cron, &zone, &missed, &grace})
-            all.add(*each);
+        for (const column &each : all_)
+            all.add(each);
     }
+
+  private:
+    column &next() { return all_[next_++ % all_.size()]; }
+
+    std::vector<column> all_;
+    std::size_t next_ = 0;
 };
 
-// The fields of one job, in the order of put_fields.
-void add_one(parameters &all, const tw_durable_job &job) {
-    all.add_text(job.kind).add_text(job.key);
-    all.add_bytes({static_cast<const char *>(job.payload), job.size});
+// Adds the fields of a job, in the order of put_fields, to `parameters` or `put_columns`.
+template <class Fields> void add_job(Fields &to, const tw_durable_job &job) {
+    to.add_text(job.kind).add_text(job.key);
+    to.add_bytes({static_cast<const char *>(job.payload), job.size});
     if (job.absolute != 0)
-        all.add_time(job.due_ns).add_null();
+        to.add_time(job.due_ns).add_null();
     else
-        all.add_null().add_int8(microseconds(job.due_ns));
+        to.add_null().add_int8(microseconds(job.due_ns));
     if (job.period_ns != 0)
-        all.add_int8(microseconds(job.period_ns));
+        to.add_int8(microseconds(job.period_ns));
     else
-        all.add_null();
-    all.add_text(job.cron).add_text(job.zone);
+        to.add_null();
+    to.add_text(job.cron).add_text(job.zone);
     if (job.period_ns != 0 || job.cron != nullptr)
-        all.add_int8(job.missed).add_int8(microseconds(job.grace_ns));
+        to.add_int4(job.missed).add_int8(microseconds(job.grace_ns));
     else
-        all.add_null().add_null();
+        to.add_null().add_null();
 }
 
 // A statement can change a row only once. So of several jobs with one name the store sends only one: with
@@ -235,12 +219,12 @@ int put(void *connection, tw_store_put *puts, size_t count, int keep, const tw_s
     parameters with;
     std::size_t statement = put_one_replacing;
     if (sent.size() == 1 && !holds_any) {
-        add_one(with, *puts[sent[0]].job);
+        add_job(with, *puts[sent[0]].job);
     } else {
         put_columns columns(sent.size());
         column hold(type::int4, sent.size());
         for (const std::size_t i : sent) {
-            columns.add(*puts[i].job);
+            add_job(columns, *puts[i].job);
             hold.add_int4(holds(i) ? 1 : 0);
         }
         columns.hand_to(with);

@@ -15,7 +15,7 @@ int put_one(session &to, const tw_durable_job &job, bool keep, std::int64_t now,
 // Deletes one job in a transaction that has begun. Returns what `remove` returns.
 int remove_one(session &to, const char *kind, const char *key);
 
-// Makes an entry from a row with JOB_COLUMNS. Valid until the next row.
+// Makes an entry from a row with JOB_COLUMNS and the name of the holder. Valid until the next row.
 int entry_of(session &of, query &row, tw_durable_entry &entry);
 
 int put(session &to, tw_store_put *puts, std::size_t count, bool keep, const tw_store_member *who);

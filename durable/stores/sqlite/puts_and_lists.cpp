@@ -148,7 +148,7 @@ std::int64_t requeue(session &to, const char *kind, const char *key) {
 
 namespace {
 
-// The columns, in the order of JOB_COLUMNS in statements.cpp.
+// The columns, in the order of JOB_COLUMNS.
 enum column {
     kind,
     key,

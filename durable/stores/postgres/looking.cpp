@@ -100,14 +100,15 @@ int list(session &server, const std::string &schema, const tw_durable_filter &fi
     const std::string from = chosen.from(columns);
     const std::string text =
         chosen.with() + "select kind, key, payload, due, ready, period, cron, zone, missed, grace, " +
-        "attempts, token, holder is not null, started, failed, member.name, error from " + from +
+        "attempts, token, coalesce(job.holder, 0), started, failed, member.name, error from " + from +
         " left join $S.member on member.id = job.holder" + chosen.order() + chosen.limit();
     return patiently(server, [&] {
         return server.ask_for_each(
             in_schema(text.c_str(), schema), chosen.values().all, [&](const rows &found, int row) {
                 tw_durable_entry entry = {};
                 read_job(found, row, entry);
-                entry.state = state_of(found.truth(row, 12), found.truth(row, 13), found.truth(row, 14));
+                entry.holder_id = found.int8(row, 12);
+                entry.state = state_of(entry.holder_id != 0, found.truth(row, 13), found.truth(row, 14));
                 entry.holder = found.text(row, 15);
                 entry.error = found.text(row, 16);
                 if (entry.state == TW_DURABLE_PENDING)

@@ -246,8 +246,6 @@ int look(tw_durable &durable, const char *key, const std::string &kind, findings
     tw_durable_filter filter = {};
     filter.kind = kind.c_str();
     return static_cast<int>(durable.put_queue.ask([&](const tw_store &store, void *connection) {
-        if (store.members == nullptr)
-            return -EOPNOTSUPP;
         if (const int error = store.now(connection, &all.now); error != 0)
             return error;
         if (const int error = store.list(connection, &filter, key, note_job, &all); error != 0)

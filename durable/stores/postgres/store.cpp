@@ -52,6 +52,17 @@ template <class Result, class... Arguments> struct like {
 template <class Result, class... Arguments> like<Result, Arguments...> like_this(Result (*)(Arguments...));
 template <auto function> constexpr auto guard = decltype(like_this(function))::template call<function>;
 
+// The same for a function of looking.hpp.
+template <class Result, class... Arguments> struct looking {
+    template <Result (*function)(session &, const std::string &, Arguments...)>
+    static Result call(void *connection, Arguments... arguments) noexcept {
+        return guarded([&] { return function(of(connection).server, of(connection).schema, arguments...); });
+    }
+};
+template <class Result, class... Arguments>
+looking<Result, Arguments...> looking_like(Result (*)(session &, const std::string &, Arguments...));
+template <auto function> constexpr auto look = decltype(looking_like(function))::template call<function>;
+
 std::int64_t microseconds(std::int64_t ns) { return ns / 1000 + (ns % 1000 > 0 ? 1 : 0); }
 
 // --- the connection ---------------------------------------------------------------------
@@ -264,25 +275,6 @@ int remove(void *connection, const char *kind, const char *key) {
     return done.truth(0, 0) ? 0 : 1;
 }
 
-int list_jobs(void *connection, const tw_durable_filter *filter, const char *key, tw_store_visitor *each,
-              void *arg) {
-    return list(of(connection).server, of(connection).schema, *filter, key, each, arg);
-}
-
-int64_t count_jobs(void *connection, const tw_durable_filter *filter) {
-    return count(of(connection).server, of(connection).schema, *filter);
-}
-
-int change_jobs(void *connection, const tw_durable_filter *filter, const char *key, tw_store_change what,
-                tw_store_changed *each, void *arg) {
-    return change(of(connection).server, of(connection).schema, *filter, key, what, each, arg);
-}
-
-int tally_jobs(void *connection, const int64_t *times, size_t count, uint64_t most,
-               tw_durable_tally_visitor *each, void *arg) {
-    return tallies(of(connection).server, of(connection).schema, times, count, most, each, arg);
-}
-
 // --- members ----------------------------------------------------------------------------
 
 int join(void *connection, const char *name, int64_t lease_ns, tw_store_member *member) {
@@ -305,15 +297,6 @@ int renew(void *connection, const tw_store_member *member, int64_t lease_ns, int
         return -ESTALE;
     *now_ns = done.time(0, 0);
     return 0;
-}
-
-int announce_kinds(void *connection, const tw_store_member *member, const char *const *kinds, size_t count,
-                   int64_t clock_offset_ns) {
-    return announce(of(connection).server, of(connection).schema, *member, kinds, count, clock_offset_ns);
-}
-
-int visit_members(void *connection, tw_durable_member_visitor *each, void *arg) {
-    return members(of(connection).server, of(connection).schema, each, arg);
 }
 
 int resume(void *connection, tw_store_member *member, const int64_t *started, size_t count,
@@ -714,9 +697,9 @@ const tw_store postgres_store = {
     .now = guard<read_now>,
     .put = guard<put>,
     .remove = guard<remove>,
-    .change = guard<change_jobs>,
-    .list = guard<list_jobs>,
-    .count = guard<count_jobs>,
+    .change = look<change>,
+    .list = look<list>,
+    .count = look<count>,
     .join = guard<join>,
     .renew = guard<renew>,
     .resume = guard<resume>,
@@ -727,9 +710,9 @@ const tw_store postgres_store = {
     .settle = guard<settle>,
     .listen = guard<listen>,
     .read_notifications = guard<read_notifications>,
-    .announce = guard<announce_kinds>,
-    .members = guard<visit_members>,
-    .tallies = guard<tally_jobs>,
+    .announce = look<announce>,
+    .members = look<members>,
+    .tallies = look<tallies>,
 };
 
 }  // namespace tickwheel::durable

@@ -115,7 +115,7 @@ TEST(a_process_may_change_its_folder) {
     assert_int_equal(worked, 0);
 }
 
-// The library opens the file anew when the file is gone.
+// When the file is gone, the library connects once more.
 TEST(a_connection_that_is_opened_again_leads_to_the_same_file) {
     const folder in;
     const int worked = in_child([&] {

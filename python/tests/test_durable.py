@@ -209,8 +209,8 @@ class OnADatabase(unittest.TestCase):
 
         self.assertEqual(keys(ready_before=now + timedelta(minutes=2)), "1")
         self.assertEqual(keys(ready_before=datetime.max), "1234")
-        self.assertEqual(keys(ready_before=datetime.max, ready_from=now + timedelta(minutes=2), after_kind="a", after="2"),
-                         "34")
+        rest = {"ready_from": now + timedelta(minutes=2), "after_kind": "a", "after": "2"}
+        self.assertEqual(keys(ready_before=datetime.max, **rest), "34")
         self.assertEqual(keys(after_kind="a", after="2"), "413")
         self.assertEqual(self.jobs.count("b", ready_before=now + timedelta(minutes=2)), 1)
         self.assertEqual(self.jobs.count(ready_before=datetime(1970, 1, 1, tzinfo=timezone.utc)), 0)
@@ -357,6 +357,22 @@ class OnADatabase(unittest.TestCase):
             putter.join()
         self.assertLess(time.monotonic() - begun, 4)
         self.assertEqual(self.jobs.count("k"), 1)
+
+    def test_a_relative_path_outlasts_a_change_of_folder(self):
+        here = os.getcwd()
+        fired = threading.Event()
+        with tempfile.TemporaryDirectory() as folder:
+            os.chdir(folder)
+            try:
+                jobs = Jobs("sqlite:jobs.db")
+            finally:
+                os.chdir(here)
+            with jobs:
+                jobs.handler("k")(lambda fire: fired.set())
+                jobs.start()
+                jobs.put("k", "x")
+                self.assertTrue(fired.wait(60))
+            self.assertFalse(Path("jobs.db").exists())
 
     def test_threads_share_a_connection(self):
         fired = []

@@ -340,8 +340,12 @@ class Jobs:
         tell = on_event and (lambda event, why: on_event(Event(event), why))
         self._options = (virtual, tell, schema, name, _ns(lease), _ns(poll), _ns(horizon), hold, backlog, _ns(timeout),
                          threads, must_exist, confirmed_only)
+        scheme, _, path = address.partition(":")
+        if scheme == "sqlite" and path and not path.startswith(":memory:"):
+            # start() opens the file once more, perhaps in another folder.
+            address = f"sqlite:{os.path.join(os.getcwd(), path)}"
         self._address = address
-        self._handlers = {}
+        self._handlers: dict[str, tuple[Any, ...]] = {}
         self._loop = None
         self._lock = threading.Lock()
         self._connection = Connection(address, False, *self._options)

@@ -72,8 +72,8 @@ def why_when_all_are_busy(tool):
         tool("put", "slow", "x")
         tool.wait_for(1, "slow", "--state", "started")
         tool("put", "slow", "y")
-        why_becomes(tool, "slow", "y", "and A, which handles its kind, has not claimed it yet; A runs 1 and holds 0 more. "
-                    "It waits if all workers are busy; if they are not, look at the log")
+        why_becomes(tool, "slow", "y", "and A, which handles its kind, has not claimed it yet; A runs 1 and holds 0 more. It "
+                    "waits if all workers are busy; if they are not, look at the log")
     empty(tool)
 
 

@@ -269,7 +269,7 @@ class OnADatabase(unittest.TestCase):
         self.jobs.put("a", "1", at=now + timedelta(minutes=1))
         self.jobs.put("a", "2", at=now + timedelta(hours=1))
         begun, end = threading.Event(), threading.Event()
-        with Jobs(ADDRESS, name="A", backlog=2, horizon=60) as worker:
+        with Jobs(ADDRESS, name="A", horizon=60) as worker:
             @worker.handler("k")
             def on_fire(fire):
                 begun.set()
@@ -295,8 +295,17 @@ class OnADatabase(unittest.TestCase):
             end.set()
         with self.assertRaises(ValueError):
             self.jobs.tallies([now, now])
-        with self.assertRaises(ValueError):
-            Jobs(ADDRESS, backlog=2**32 - 1).start()
+
+    def test_the_backlog_bounds_how_many_late_jobs_are_held(self):
+        late = self.jobs.now() - timedelta(seconds=10)
+        self.jobs.put_many(Job("k", str(number), at=late) for number in range(40))
+        end = threading.Event()
+        with Jobs(ADDRESS, threads=1, backlog=7) as worker:
+            worker.handler("k")(lambda fire: end.wait(60) and None)
+            worker.start()
+            eventually(lambda: worker.stats()["held"] == 7)  # without the option 2 or fewer
+            self.jobs.cancel_many(states=State.PENDING)
+            end.set()
 
     def test_handlers_run_on_threads_and_the_close_waits_for_them(self):
         begun, ended, names = threading.Event(), [], set()

@@ -144,7 +144,7 @@ TEST(handlers_that_are_busy_or_about_to_claim_are_told) {
     struct tw_store_look look;
     assert_int_equal(inner_store()->join(another, "C", 9 * HOUR, &member), 0);
     assert_int_equal(inner_store()->announce(another, &member, &kind, 1, 0), 0);
-    const struct tw_store_claim claim = {member, &kind, 1, 0, 1, 0};
+    const struct tw_store_claim claim = {.member = member, .kinds = &kind, .kinds_count = 1, .limit = 1};
     assert_int_equal(inner_store()->claim(another, &claim, takes, NULL, &look), 0);
     inner_store()->close(another);
     assert_why(self, "17", "C has started its handler, which runs or waits for a worker there");

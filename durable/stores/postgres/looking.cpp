@@ -171,7 +171,8 @@ int change(session &server, const std::string &schema, const tw_durable_filter *
         changes(what) + ", (select count(*) from told) from near left join done using (kind, key)" +
         chosen.order();
     rows found;
-    if (const int error = server.ask(in_schema(text.c_str(), schema), chosen.values().all, found); error != 0)
+    const auto ask = [&] { return server.ask(in_schema(text.c_str(), schema), chosen.values().all, found); };
+    if (const int error = key != nullptr ? ask() : patiently(server, ask); error != 0)
         return error;
     for (int row = 0; row < found.count(); ++row) {
         tw_durable_entry entry = {};

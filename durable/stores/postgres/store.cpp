@@ -33,7 +33,6 @@ struct postgres_connection {
     std::string schema;
     // How many more starts (or answers) skip locked jobs without waiting for the lock first.
     unsigned starts_pass_locks = 0, answers_pass_locks = 0;
-    unsigned claims = 0;  // since ranges without jobs were deleted
     bool listens = false;
     std::vector<std::string> kinds;  // of the last claim; notifications for other kinds are ignored
 
@@ -347,18 +346,20 @@ int64_t bury(void *connection, size_t limit) {
 }
 
 int leave_within(session &server, const tw_store_member &member) {
-    parameters whole, id;
+    parameters whole, id, all_ranges;
     whole.add_int8(member.id).add_int8(member.epoch);
     id.add_int8(member.id);
+    all_ranges.add_int8(member.id).add_null().add_null();
     rows done;
     if (const int error = server.call(declare_dead, whole, done); error != 0)
         return error;
     if (done.count() == 0)
         return -ESTALE;
-    for (const std::size_t statement : {release_of_one, forget_ranges_of_one, delete_member})
-        if (const int error = server.call(statement, id, done); error != 0)
-            return error;
-    return 0;
+    if (const int error = server.call(release_of_one, id, done); error != 0)
+        return error;
+    if (const int error = server.call(forget_ranges_of_one, all_ranges, done); error != 0)
+        return error;
+    return server.call(delete_member, id, done);
 }
 
 // The member ends as if its lease had ended, but its started jobs count no attempt: their handlers have
@@ -377,6 +378,13 @@ int leave(void *connection, const tw_store_member *member) {
 }
 
 // --- holding ----------------------------------------------------------------------------
+
+void add_end(parameters &to, const tw_store_claim &claim) {
+    if (claim.limit == 0 && claim.until_ns != 0)
+        to.add_time(claim.until_ns);
+    else
+        to.add_null();
+}
 
 column kinds_of(const tw_store_claim &claim) {
     column kinds(type::text, claim.kinds_count);
@@ -405,13 +413,12 @@ int show(const rows &claimed, tw_store_taker *each, void *arg) {
     return 0;
 }
 
-constexpr unsigned claims_between_cleanings = 16;
-
-// Deletes ranges without jobs. If the jobs are locked, a later call does that.
-int forget_ranges(postgres_connection &here, const tw_store_member &member) {
-    here.claims = 0;
+// Deletes ranges without jobs that a look concerns: all looks together go through all ready times. If the
+// jobs are locked, a later look does that.
+int forget_ranges(postgres_connection &here, const tw_store_claim &look) {
     parameters with;
-    with.add_int8(member.id);
+    with.add_int8(look.member.id).add_time(look.from_ns);
+    add_end(with, look);
     rows ignored;
     const int error = here.server.call(forget_ranges_of_one, with, ignored);
     return error == -ENOTCONN || error == -ETIMEDOUT ? error : 0;
@@ -421,6 +428,7 @@ int look_after(postgres_connection &here, const tw_store_claim &claim, const col
                tw_store_look &look) {
     parameters with;
     with.add_int8(claim.member.id).add_int8(claim.member.epoch).add(kinds).add_time(claim.from_ns);
+    add_end(with, claim);
     rows seen;
     if (const int error = here.server.call(look_on, with, seen); error != 0)
         return error;
@@ -430,7 +438,7 @@ int look_after(postgres_connection &here, const tw_store_claim &claim, const col
     look.next_ns = seen.is_null(0, 2) ? TW_NO_DEADLINE : seen.time(0, 2);
     look.lease_end_ns = seen.is_null(0, 3) ? TW_NO_DEADLINE : seen.time(0, 3);
     const bool has_ranges = seen.truth(0, 4);
-    return has_ranges && claim.limit == 0 ? forget_ranges(here, claim.member) : 0;
+    return has_ranges && claim.limit == 0 ? forget_ranges(here, claim) : 0;
 }
 
 // The caller repeats a claim that has reached its limit at once. So such a claim does not look for the next
@@ -451,9 +459,6 @@ int claim(void *connection, const tw_store_claim *claim, tw_store_taker *each, v
         return error;
     if (const int end = show(done, each, arg); end != 0)
         return end;
-    if (++here.claims >= claims_between_cleanings)
-        if (const int error = forget_ranges(here, claim->member); error != 0)
-            return error;
     if (static_cast<std::size_t>(done.count()) == claim->limit) {
         *look = {done.time(0, 13), 0, TW_NO_DEADLINE};
         return 0;

@@ -179,7 +179,9 @@ choice choice_of(database &base, const tw_store_claim &claim) {
         const pending_index &pending = at->second.pending;
         const auto first = std::find_if(pending.begin(), pending.end(),
                                         [&](const job *each) { return each->data.ready >= claim.from_ns; });
-        if (first != pending.end())
+        const bool is_left_out = claim.limit == 0 && claim.until_ns != 0 && first != pending.end() &&
+                                 (*first)->data.ready >= claim.until_ns;
+        if (first != pending.end() && !is_left_out)
             found.push_back({first, pending.end()});
     }
     return choice(ready_later(), std::move(found));

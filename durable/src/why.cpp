@@ -135,9 +135,9 @@ class sentence {
     }
 
     const found_member *holder() const {
-        const auto found = std::find_if(
-            all_.members.begin(), all_.members.end(),
-            [this](const found_member &each) { return each.id == entry_.holder_id; });
+        const auto found =
+            std::find_if(all_.members.begin(), all_.members.end(),
+                         [this](const found_member &each) { return each.id == entry_.holder_id; });
         return found != all_.members.end() ? &*found : nullptr;
     }
 

@@ -10,8 +10,8 @@ namespace tickwheel::durable {
 extern const tw_store sqlite_store;    // only in a build with SQLite
 extern const tw_store postgres_store;  // only in a build with libpq
 
-// Makes a relative path of an address for the SQLite store absolute, so that connections that the library opens later
-// lead to the same file, even if the process has changed its folder.
+// Makes a relative path of an address for the SQLite store absolute, so that connections that the library
+// opens later lead to the same file, even if the process has changed its folder.
 std::string absolute_address(const tw_store &store, const char *address);
 
 // The same for an address of the SQLite store; only in a build with SQLite.

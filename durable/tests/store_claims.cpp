@@ -30,6 +30,7 @@ TEST(a_claimed_job_is_held_until_it_is_ready) {
     assert_int_equal(found.state, TW_DURABLE_HELD);
     assert_int_equal(found.token, claimed[0].token);
     assert_string_equal(found.holder.value_or("").c_str(), "the holder");
+    assert_int_equal(found.holder_id, who.id);
 }
 
 TEST(a_claim_starts_what_is_ready) {

@@ -46,7 +46,7 @@ std::string insert(const std::string &fields, const char *conflict) {
 
 constexpr const char *one_job =
     R"((select $1::text as kind, $2::text as key, $3::bytea as payload, $4::timestamptz as due,
-    $5::int8 as delay, $6::int8 as period, $7::text as cron, $8::text as zone, $9::int8::int4 as missed, $10::int8 as grace)
+    $5::int8 as delay, $6::int8 as period, $7::text as cron, $8::text as zone, $9::int4 as missed, $10::int8 as grace)
     as given)";
 
 std::string many_jobs() {

@@ -210,6 +210,7 @@ int show(const std::vector<job *> &chosen, const member &holder, std::int64_t to
         entry.state = entry.ready_ns <= now ? TW_DURABLE_STARTED : TW_DURABLE_HELD;
         entry.token = ++token;
         entry.holder = holder.name.c_str();
+        entry.holder_id = holder.id;
         result = each(&entry, 0, arg);
     }
     return result;

@@ -8,7 +8,6 @@ Three workers and a putter run WORKER (worker.cpp), and write logs. Meanwhile th
 with PostgreSQL, it kills and restarts the server, cuts, stalls and slows connections, fills the disk, and sets the
 workers' clocks wrong. Then all recover, and history.py compares the logs with the promises of durable.h.
 """
-import argparse
 import contextlib
 import heapq
 import os
@@ -312,18 +311,10 @@ def test(options):
         print_table("fired again because of", repeats)
 
 
-def parse_arguments():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("worker", type=Path)
-    parser.add_argument("kind", choices=["postgres", "sqlite"])
-    parser.add_argument("--seconds", type=float, default=25 if running.is_nightly() else 4)
-    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**9))
-    parser.add_argument("--rate", type=int, default=200)
-    parser.add_argument("--keep", help="a folder for the logs")
-    return parser.parse_args()
-
-
 if __name__ == "__main__":
-    given = parse_arguments()
+    given = running.parse_arguments("worker", kind=dict(choices=["postgres", "sqlite"]),
+                                    seconds=dict(type=float, default=25 if running.is_nightly() else 4),
+                                    seed=running.any_seed(), rate=dict(type=int, default=200),
+                                    keep=dict(default=None, help="a folder for the logs"))
     running.main(lambda: test(given))
     sys.exit(0)

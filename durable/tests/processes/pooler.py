@@ -5,7 +5,6 @@ and tests of server.py about notifications and lost connections. If each transac
 refused, however idle or busy the pooler is. The long form has the whole suite instead of a part, more tests, and more
 sizes of the pool. Ends with 77 if PgBouncer is not installed.
 """
-import argparse
 import errno
 import itertools
 import os
@@ -13,8 +12,8 @@ import shutil
 import subprocess
 import sys
 from contextlib import contextmanager
-from pathlib import Path
 
+import askers
 import running
 import server
 from running import expect, wait_until
@@ -55,7 +54,7 @@ def pooled(direct, **settings):
     """The bench of a test, with a pooler before its server."""
     with running.ended_at_last() as processes:
         pooler = Pooler(direct.server, processes, **settings)
-        yield server.Bench(direct.options, pooler, processes)
+        yield askers.Bench(direct.options, pooler, processes)
         pooler.end()
 
 
@@ -151,7 +150,7 @@ def the_functions_work_in_any_mode(direct):
         put = "select tickwheel.put('k', 'by-sql', now())"
         done = subprocess.run(["psql", "-XqtA", "-c", put, bench.server.address()], stdout=subprocess.PIPE, text=True)
         expect(done.stdout == "f\n", "it is not put")
-        handler.fire("by-sql", server.PROMPT_S)
+        handler.fire("by-sql", askers.PROMPT_S)
 
 
 TESTS = [the_suite_for_all_stores_passes, processes_work_as_without_a_pooler,
@@ -160,16 +159,8 @@ TESTS = [the_suite_for_all_stores_passes, processes_work_as_without_a_pooler,
          an_address_may_have_options, the_functions_work_in_any_mode]
 
 
-def parse_arguments():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("suite", type=Path)
-    parser.add_argument("ask", type=Path)
-    parser.add_argument("tests", nargs="*")
-    return parser.parse_args()
-
-
 if __name__ == "__main__":
     if PROGRAM is None:
         sys.exit(running.SKIPPED)
-    given = parse_arguments()
-    running.main(lambda: server.run([globals()[each] for each in given.tests] or TESTS, given))
+    given = running.parse_arguments("suite", "ask", tests=dict(nargs="*"))
+    running.main(lambda: askers.run([globals()[each] for each in given.tests] or TESTS, given))

@@ -3,9 +3,11 @@
 running.py sqlite|postgres COMMAND...: runs the command with one more argument, the address of a new database. Ends with
 77 if PostgreSQL is not installed.
 """
+import argparse
 import contextlib
 import ctypes
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -195,6 +197,22 @@ def ended_at_last():
 
 def die_with_parent():
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+
+
+def parse_arguments(*paths, **others):
+    """Parses the command line of a test: paths, and further arguments with the settings that argparse takes. Those with
+    a default are options."""
+    parser = argparse.ArgumentParser()
+    for name in paths:
+        parser.add_argument(name, type=Path)
+    for name, settings in others.items():
+        parser.add_argument(f"--{name}" if "default" in settings else name, **settings)
+    return parser.parse_args()
+
+
+def any_seed():
+    """The settings of an argument --seed, which is chosen at random unless it is given."""
+    return {"type": int, "default": random.SystemRandom().randrange(10**9)}
 
 
 def main(test):

@@ -34,7 +34,7 @@
 #include "agent_loop.hpp"
 #include "claimed_jobs.hpp"
 #include "connection.hpp"
-#include "sweep.hpp"
+#include "probe_sweep.hpp"
 #include "troubles.hpp"
 
 namespace tickwheel::durable {

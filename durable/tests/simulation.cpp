@@ -16,6 +16,7 @@
 //     O9   Without faults, no job is late by more than the poll, also while a backlog runs.
 //     O10  The backlog runs in the order in which its jobs were ready.
 //     O11  No process holds more than `hold` jobs.
+//     O12  No process asks the database again and again without a pause.
 //
 // A failover leads to another server, whose state lacks the last changes. What the oracle knows of the jobs
 // belongs to a server, and goes back with it: as far as changes were lost, the oracle forgets the same puts,
@@ -58,6 +59,7 @@ constexpr std::int64_t ms = 1'000'000, second = 1000 * ms, minute = 60 * second,
 // What may happen in addition to breaking calls and processes.
 enum class extra {
     nothing,
+    locks,     // nothing breaks, so that no fault hides what a lock does
     clock,     // the database's clock is set
     failover,  // the database fails over; after an asynchronous failover the tokens are raised
     no_raise,  // the same without raising the tokens
@@ -96,6 +98,8 @@ struct process {
     };
     static constexpr std::int64_t not_started = -hour;
     std::map<std::int64_t, claim> claims;  // by token
+    std::int64_t called_at = 0;
+    unsigned calls = 0;        // at that time
     bool took_effect = false;  // the database carried out the last change of jobs, whatever the call returned
 };
 
@@ -257,6 +261,9 @@ struct faulty<function, traits> {
         const connection &by = *static_cast<connection *>(raw);
         process &whose = *by.whose;
         whose.took_effect = false;
+        whose.calls = whose.called_at == now ? whose.calls + 1 : 0;
+        whose.called_at = now;
+        require(whose.calls < 2000, "O12: it asks again and again");
         const bool breaks = !by.is_up() || strikes();
         if (breaks)
             whose.faulted_at = now;
@@ -547,7 +554,7 @@ void check_move(const process &by, const tw_durable_fire &fire, const job_model 
 // Checks O9. The job was ready at this time of the database.
 void check_promptness(const tw_durable_fire &fire, std::int64_t ready) {
     const std::int64_t back_at = outage_until + database_offset + 3 * second;
-    if (scene->has_faults || scene->hold == 2 || ready < back_at)
+    if (scene->has_faults || scene->also == extra::locks || ready < back_at)
         return;
     require(database_now() <= ready + poll + 100 * ms, "O9: it is late", fire.key);
 }
@@ -903,8 +910,7 @@ void act_as_fate() {
         return send_herd();
     process *const victim = random_process();
     const std::int64_t some = time_below(below(2) == 0 ? lease / 4 : 4 * lease);
-    const bool has_extra = scene->also != extra::nothing;
-    switch (victim != nullptr ? below(has_extra ? 8 : 7) : 3) {
+    switch (victim == nullptr ? 5 : scene->has_faults ? below(8) : 4 + below(3)) {
     case 0:
         end_process(*victim, below(2) == 0);
         begin_process();
@@ -998,7 +1004,7 @@ void run(const scenario &what, std::uint64_t seed_of_all) {
         begin_process();
     const bool has_herds = what.also == extra::herd;
     repeat(act_as_user, has_herds ? second : 6 * second);
-    if (what.has_faults || has_herds)
+    if (what.also != extra::nothing)
         repeat(act_as_fate, has_herds ? 10 * minute : 40 * second);
     run_until(hour);
 
@@ -1028,7 +1034,7 @@ const std::vector<const char *> storm = {"removed",           "answered later", 
 const std::vector<const char *> failovers = {"synchronous failovers", "asynchronous failovers", "splits"};
 const scenario scenarios[] = {
     {"calm", false, extra::nothing, false, 0, 0, {"removed", "answered later", "lost notifications"}},
-    {"narrow", false, extra::nothing, true, 2, 0, {"removed", "answered later"}},
+    {"locks", false, extra::locks, true, 2, 0, {"refused by a lock", "not started", "not settled"}},
     {"stormy", true, extra::failover, false, 0, 0, failovers},
     {"confirmed", true, extra::failover, true, 4, 0, storm},
     {"clock", true, extra::clock, false, 0, 0, storm},

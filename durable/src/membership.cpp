@@ -507,7 +507,7 @@ void membership::begin_again(search &which, std::int64_t from, std::int64_t look
 // die: its jobs must not be late by more than its lease and a third.
 void membership::note_others(const tw_store_look &seen) {
     const std::int64_t now = clock_.now();
-    has_dead_ = has_dead_ || seen.lease_end_ns <= seen.now_ns;
+    has_dead_ = has_dead_ || (seen.lease_end_ns <= seen.now_ns && now >= bury_again_at_);
     const std::lock_guard hold(mutex_);
     probe_at_ = now + std::min(poll_ns_, settings_.lease_ns + settings_.lease_ns / 3);
     if (seen.lease_end_ns != TW_NO_DEADLINE)
@@ -765,6 +765,7 @@ int membership::bury() {
         return static_cast<int>(released);
     counts_.released += static_cast<std::uint64_t>(released);
     has_dead_ = released == burial_batch;
+    bury_again_at_ = clock_.now() + pause_if_locked_ns;  // a dead member may hold locked jobs
     look_soon();  // a member that has died may have been about to claim jobs that nobody else knows of
     return 0;
 }

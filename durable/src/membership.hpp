@@ -178,6 +178,7 @@ class membership final : public agent {
     std::uint64_t claimed_by_renewal_ = 0;  // how many jobs this process had claimed at the last renewal
     std::int64_t busy_at_ = 0;              // the last renewal at which it had claimed more, or was about to
     sweep sweep_;
+    std::int64_t bury_again_at_ = 0;  // the earliest time of the next burial
     std::int64_t pause_of_locked_ns_;
     std::size_t claim_limit_;  // limit of the next claim; lower after a claim that took too long
     int notification_fd_ = -1;

@@ -58,7 +58,8 @@ struct job {
     std::int64_t token = 0;
     member *holder = nullptr;
     bool started = false, failed = false;
-    index_node unused;  // empty while the job is in an index
+    bool locked = false;  // as if by another transaction; the store never sets this itself
+    index_node unused;    // empty while the job is in an index
 
     [[nodiscard]] tw_durable_state state() const;
     [[nodiscard]] tw_durable_entry entry() const;
@@ -110,6 +111,10 @@ struct database {
     static void release(job &stored);
 
     void erase(job &stored);
+
+    // Takes over the jobs and members of another database, without locks.
+    void become(const database &other);
+
     [[nodiscard]] std::int64_t first_end(const member &self, std::int64_t now) const;  // see tw_store_look
 
     // Notifies all listeners but `self` of a job that is ready at this time, if that is soon.

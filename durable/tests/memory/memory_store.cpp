@@ -99,8 +99,17 @@ int now(void *of, std::int64_t *now_ns) {
 
 // --- jobs ------------------------------------------------------------------------------------
 
+bool is_any_locked(database &base, const tw_store_put *puts, std::size_t count) {
+    return std::any_of(puts, puts + count, [&](const tw_store_put &each) {
+        const job *const found = base.find(each.job->kind, each.job->key);
+        return found != nullptr && found->locked;
+    });
+}
+
 int put(void *of, tw_store_put *puts, std::size_t count, int keep, const tw_store_member *who) {
     return locked(of, [=](connection &self) {
+        if (keep == 0 && is_any_locked(*self.base, puts, count))
+            return -EBUSY;
         const std::int64_t now = self.now();
         member *const holder = who != nullptr ? self.base->find_claimer(*who, now) : nullptr;
         put_batch batch(*self.base, puts, count, now);
@@ -114,6 +123,8 @@ int remove(void *of, const char *kind_name, const char *key) {
         job *const found = self.base->find(kind_name, key);
         if (found == nullptr)
             return -ENOENT;
+        if (found->locked)
+            return -EBUSY;
         const int prevented = found->started ? 0 : 1;
         self.base->erase(*found);
         return prevented;

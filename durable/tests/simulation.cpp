@@ -429,9 +429,9 @@ void begin_process() {
     options.store = &store;
     const std::string address = "simulation:" + std::to_string(processes.size() - 1);
     const std::int64_t outage = std::exchange(outage_until, 0);  // tw_durable_open needs the database
-    const tw_durable_retries retries = {1000, 2 * second, 10 * second};
+    const tw_durable_handling how = {1000, 2 * second, 10 * second, 0, 0, 0};
     require(tw_durable_open(&member.jobs, member.rt, address.c_str(), &options) == 0 &&
-                tw_durable_register(member.jobs, "job", on_fire, &member, &retries) == 0,
+                tw_durable_register(member.jobs, "job", on_fire, &member, &how) == 0,
             "a process does not begin");
     outage_until = outage;
 }

@@ -133,7 +133,15 @@ class Jobs:
     def now(self) -> datetime: ...
     def stats(self) -> dict[str, Any]: ...
     def handler(
-        self, kind: str, *, attempts: int = 0, backoff: _Span = 0, backoff_max: _Span = 0
+        self,
+        kind: str,
+        *,
+        attempts: int = 0,
+        backoff: _Span = 0,
+        backoff_max: _Span = 0,
+        running: int = 0,
+        rate: int = 0,
+        per: _Span = 0,
     ) -> Callable[[_Handler], _Handler]: ...
     def start(self) -> None: ...
     def run(self, processes: int = 1) -> None: ...

@@ -23,6 +23,7 @@ enum statement : std::size_t {
     raise_epoch,
     list_held,
     claim_jobs,
+    claim_jobs_within_limits,
     look_on,
     start_jobs,
     start_unlocked_jobs,
@@ -37,6 +38,7 @@ enum statement : std::size_t {
     release_of_one,
     forget_ranges_of_one,
     delete_member,
+    notify_of_kind,
     statements_count
 };
 

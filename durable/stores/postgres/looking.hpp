@@ -19,8 +19,8 @@ void read_job(const rows &from, int row, tw_durable_entry &entry);
 int list(session &server, const std::string &schema, const tw_durable_filter &filter, const char *key,
          tw_store_visitor *each, void *arg);
 std::int64_t count(session &server, const std::string &schema, const tw_durable_filter &filter);
-std::int64_t change(session &server, const std::string &schema, const tw_durable_filter &filter,
-                    const char *key, tw_store_change what);
+int change(session &server, const std::string &schema, const tw_durable_filter &filter, const char *key,
+           tw_store_change what, tw_store_changed *each, void *arg);
 int tallies(session &server, const std::string &schema, const std::int64_t *times, std::size_t count,
             std::uint64_t most, tw_durable_tally_visitor *each, void *arg);
 int members(session &server, const std::string &schema, tw_durable_member_visitor *each, void *arg);

@@ -18,7 +18,6 @@ namespace {
 #define IS_NAMED "kind = ?1 and key = ?2"
 #define IS_HELD "kind = ?1 and key = ?2 and holder = ?3 and token = ?4"
 #define OF_DEAD "holder in (select id from @member where dead = 1)"
-#define REQUEUE "update @job set failed = 0, ready = ?1, attempts = 0, error = null where failed = 1"
 
 // In the order of the enumeration.
 constexpr std::array<const char *, static_cast<std::size_t>(sql::count)> texts = {
@@ -37,9 +36,6 @@ constexpr std::array<const char *, static_cast<std::size_t>(sql::count)> texts =
     "attempts = 0, holder = null, started = 0, failed = 0, error = null where " IS_NAMED,
     "select started from @job where " IS_NAMED,
     "delete from @job where " IS_NAMED,
-    REQUEUE,
-    REQUEUE " and kind = ?2",
-    REQUEUE " and kind = ?2 and key = ?3",
 
     "select " JOB_COLUMNS " from " JOBS " where " IS_NAMED,
 

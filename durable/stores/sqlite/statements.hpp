@@ -13,9 +13,6 @@ enum class sql : unsigned {
     replace_job,
     is_started,
     delete_job,
-    requeue_all,
-    requeue_kind,
-    requeue_one,
     find_job,
 
     join,

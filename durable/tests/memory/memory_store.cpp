@@ -120,43 +120,6 @@ int remove(void *of, const char *kind_name, const char *key) {
     });
 }
 
-void requeue_one(job &stored, std::int64_t now) {
-    database::take_out(stored);
-    stored.failed = false;
-    stored.data.attempts = 0;
-    stored.data.error.reset();
-    stored.data.ready = now;
-    database::put_in(stored);
-}
-
-std::int64_t requeue_in(kind &of, const char *key, std::int64_t now) {
-    if (key != nullptr) {
-        const auto at = of.jobs.find(key);
-        if (at == of.jobs.end() || !at->second.failed)
-            return 0;
-        requeue_one(at->second, now);
-        return 1;
-    }
-    const auto count = static_cast<std::int64_t>(of.failed.size());
-    while (!of.failed.empty())
-        requeue_one(**of.failed.begin(), now);
-    return count;
-}
-
-std::int64_t requeue(void *of, const char *kind_name, const char *key) {
-    return locked(of, [=](connection &self) {
-        const std::int64_t now = self.now();
-        std::int64_t count = 0;
-        for (auto &[name, each] : self.base->kinds) {
-            if (kind_name == nullptr || name == kind_name)
-                count += requeue_in(each, key, now);
-        }
-        if (count > 0)
-            self.base->tell(&self.listening, now, now);
-        return count;
-    });
-}
-
 // --- walks -----------------------------------------------------------------------------------
 
 // A copy of a job for a walk. The walk calls the visitor with the database unlocked, because the visitor is
@@ -326,8 +289,7 @@ bool fire(job &stored, std::int64_t now) {
     if (data.due > now && data.cron)
         data.due = now - 1000;
     else if (data.due > now && data.period != 0)
-        data.due = std::max<std::int64_t>(0, data.due - (data.due - now + data.period - 1) / data.period *
-                                                            data.period);
+        data.due = std::max<std::int64_t>(0, data.due - data.period);
     if (stored.failed) {
         data.attempts = 0;
         data.error.reset();
@@ -339,23 +301,34 @@ bool fire(job &stored, std::int64_t now) {
     return true;
 }
 
-std::int64_t change(void *of, const tw_durable_filter *filter, const char *key, tw_store_change what) {
-    return locked(of, [=](connection &self) {
+int change(void *of, const tw_durable_filter *filter, const char *key, tw_store_change what,
+           tw_store_changed *each, void *arg) {
+    struct seen {
+        copied_job job;
+        bool is_changed;
+    };
+    std::vector<seen> all;
+    const int error = locked(of, [&](connection &self) {
         const std::int64_t now = self.now();
-        std::int64_t count = 0;
-        for (job *const each : walk(*filter).all(*self.base)) {
-            if (key != nullptr && *each->key != key)
+        bool has_changed = false;
+        for (job *const found : walk(*filter).all(*self.base)) {
+            if (key != nullptr && *found->key != key)
                 continue;
+            seen &one = all.emplace_back(seen{copied_job(*found), true});
             if (what == TW_STORE_REMOVE)
-                self.base->erase(*each);
-            else if (!fire(*each, now))
-                continue;
-            ++count;
+                self.base->erase(*found);
+            else
+                one.is_changed = fire(*found, now);
+            has_changed = has_changed || one.is_changed;
         }
-        if (count != 0 && what == TW_STORE_FIRE)
+        if (has_changed && what == TW_STORE_FIRE)
             self.base->tell(&self.listening, now, now);
-        return count;
+        return 0;
     });
+    for (seen &one : all)
+        if (const int end = error == 0 ? each(one.job.visit(), one.is_changed ? 1 : 0, arg) : error; end != 0)
+            return end;
+    return error;
 }
 
 // --- tallies -------------------------------------------------------------------------------
@@ -451,7 +424,7 @@ const tw_store memory_store = {
     .now = memory::now,
     .put = memory::put,
     .remove = memory::remove,
-    .requeue = memory::requeue,
+    .change = memory::change,
     .list = memory::list,
     .count = memory::count,
     .join = memory::join,
@@ -468,5 +441,4 @@ const tw_store memory_store = {
     .announce = memory::announce,
     .members = memory::members,
     .tallies = memory::tallies,
-    .change = memory::change,
 };

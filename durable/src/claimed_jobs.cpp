@@ -345,7 +345,8 @@ claimed_jobs::reservation claimed_jobs::reserve(std::size_t most, part which, bo
     const std::size_t free = which == part::of_backlog ? room_for_backlog() : room();
     std::size_t size = std::min(most, which == part::half ? (free + 1) / 2 : free);
     if (soon) {
-        const std::size_t most_started = std::max<std::size_t>(settings_.threads, runs_within(longest_backlog_ns));
+        const std::size_t most_started =
+            std::max<std::size_t>(settings_.threads, runs_within(longest_backlog_ns));
         size = std::min(size, most_started - std::min(most_started, started_));
     }
     reserved_ += size;

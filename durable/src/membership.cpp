@@ -625,7 +625,8 @@ membership::due membership::what_is_due() {
     const std::lock_guard hold(mutex_);
     part_backlog(now);
     return {has_unlimited_ && now >= present_.look_at, has_unlimited_ && now >= backlog_.look_at,
-            std::any_of(limited_.begin(), limited_.end(), [now](const auto &each) { return now >= each.look_at; }),
+            std::any_of(limited_.begin(), limited_.end(),
+                        [now](const auto &each) { return now >= each.look_at; }),
             now >= std::min(probe_at_, probe_all_at_)};
 }
 
@@ -689,17 +690,15 @@ int membership::offer_to_others(search &which) {
 }
 
 int membership::look_for(search &which) {
-    const bool has_limits = which.only != nullptr;
+    const bool has_limits = which.only != nullptr, is_backlog = &which == &backlog_;
     const std::vector<const char *> kinds = kinds_of(which);
     const std::int64_t from = begin_look(which);
     const std::int64_t now = database_.is_known() ? database_.at(clock_.now()) : 0;
     // The claimed jobs that are ready before this time belong to the backlog.
-    const std::int64_t late_before = has_limits               ? std::max<std::int64_t>(now - late_ns, 0)
-                                     : &which == &backlog_ ? TW_NO_DEADLINE
-                                                           : 0;
-    const claimed_jobs::reservation room =
-        jobs_.reserve(claim_limit_, from < late_before ? claimed_jobs::part::of_backlog : claimed_jobs::part::all,
-                      has_limits);
+    const std::int64_t late_before = has_limits ? now - late_ns : is_backlog ? TW_NO_DEADLINE : 0;
+    const bool is_late = is_backlog || from < late_before;
+    const claimed_jobs::reservation room = jobs_.reserve(
+        claim_limit_, is_late ? claimed_jobs::part::of_backlog : claimed_jobs::part::all, has_limits);
     if (room.size() == 0) {  // `note_settled` makes the membership look again
         begin_again(which, from, clock_.now() + pause_if_no_room_ns);
         {
@@ -708,9 +707,9 @@ int membership::look_for(search &which) {
         }
         return has_limits ? offer_to_others(which) : 0;
     }
-    tw_store_claim wanted = {lease_.member(), kinds.data(), kinds.size(), horizon_of(which), room.size(), from,
-                             0,               0,            0};
-    if (&which == &backlog_)
+    tw_store_claim wanted = {
+        lease_.member(), kinds.data(), kinds.size(), horizon_of(which), room.size(), from, 0, 0, 0};
+    if (is_backlog)
         wanted.horizon_ns = -late_ns;
     if (has_limits) {
         set_limits(wanted, which.only->how);

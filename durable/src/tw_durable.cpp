@@ -54,9 +54,9 @@ member::~member() {
     tw_timers_free(rounds);
 }
 
-// The order matters: the dispatcher starts no more jobs, so `jobs.end` can wait for the last handlers. Meanwhile
-// the dispatcher settles the answers of the others: another process may wait for the end of one of these jobs,
-// because of a limit. After `jobs.end` no new answers arrive.
+// The order matters: the dispatcher starts no more jobs, so `jobs.end` can wait for the last handlers.
+// Meanwhile the dispatcher settles the answers of the others: another process may wait for the end of one of
+// these jobs, because of a limit. After `jobs.end` no new answers arrive.
 std::size_t member::end() {
     const std::uint64_t lost = jobs.lost_answers();
     dispatcher.start_no_more();

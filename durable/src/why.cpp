@@ -34,7 +34,7 @@ struct findings {
     tw_durable_entry entry = {};
     std::string holder, error;
     std::vector<found_member> members;
-    tw_durable_handling how = {};    // of this process; all zeroes if it does not handle the kind
+    tw_durable_handling how = {};   // of this process; all zeroes if it does not handle the kind
     std::int64_t held_of_kind = 0;  // if `how` has a limit of running jobs
 };
 

@@ -331,7 +331,8 @@ static int has_error(const struct tw_durable_entry *entry, void *arg) {
 }
 
 TEST(a_periodic_job_whose_last_try_has_failed_goes_on) {
-    begin_failing((struct tw_durable_handling){.attempts = 3, .backoff_ns = MINUTE, .backoff_max_ns = MINUTE});
+    begin_failing(
+        (struct tw_durable_handling){.attempts = 3, .backoff_ns = MINUTE, .backoff_max_ns = MINUTE});
     put_bill(HOUR, HOUR);
     advance(self, 2 * HOUR + 30 * MINUTE);
     assert_int_equal(self->count, 6);

@@ -131,7 +131,8 @@ TEST(a_job_that_waits_for_its_next_try_leaves_its_place_to_others) {
 }
 
 TEST(no_job_is_held_before_it_is_due) {
-    begin_within((struct tw_durable_options){.horizon_ns = MINUTE}, (struct tw_durable_handling){.running = 1});
+    begin_within((struct tw_durable_options){.horizon_ns = MINUTE},
+                 (struct tw_durable_handling){.running = 1});
     put(self, page("1", SECOND));
     put(self, page("2", 2 * SECOND));
     put_mail(self, "17", SECOND);
@@ -161,8 +162,8 @@ TEST(a_full_kind_delays_no_other) {
     finish_all();
 }
 
-/* Puts of a full kind make a process look at most once in a while. The store does not tell of which kind a put was, so
- * the process looks for its other kind as well. */
+/* Puts of a full kind make a process look at most once in a while. The store does not tell of which kind a
+ * put was, so the process looks for its other kind as well. */
 TEST(puts_of_a_full_kind_cost_few_claims) {
     begin_within((struct tw_durable_options){0}, (struct tw_durable_handling){.running = 1});
     put(self, page("first", 0));
@@ -218,7 +219,8 @@ TEST(the_jobs_of_a_process_that_has_died_count_until_others_take_over) {
     script.open = broken(each_time, -ENOTCONN);
     advance(self, 6 * SECOND);
     assert_int_equal(other->count, 1);
-    script.renew.times = script.claim.times = script.settle.times = script.resume.times = script.open.times = 0;
+    script.renew.times = script.claim.times = script.settle.times = script.resume.times = script.open.times =
+        0;
     advance(self, SECOND);
     finish_all();
 }
@@ -230,7 +232,8 @@ static unsigned most_within(const struct process *process, int64_t ns) {
     unsigned most = 0;
     for (unsigned i = 0; i < process->count; ++i) {
         unsigned count = 0;
-        for (unsigned j = i; j < process->count && process->fires[j].at_ns < process->fires[i].at_ns + ns; ++j)
+        for (unsigned j = i; j < process->count && process->fires[j].at_ns < process->fires[i].at_ns + ns;
+             ++j)
             ++count;
         most = count > most ? count : most;
     }
@@ -257,8 +260,7 @@ TEST(many_a_second_take_few_claims) {
 }
 
 TEST(so_many_a_minute_after_any_pause) {
-    begin_within((struct tw_durable_options){0},
-                 (struct tw_durable_handling){.rate = 6, .per_ns = MINUTE});
+    begin_within((struct tw_durable_options){0}, (struct tw_durable_handling){.rate = 6, .per_ns = MINUTE});
     self->inside = NULL;
     put_many(self->jobs, 60, page(NULL, 0));
     advance(self, 2 * MINUTE);

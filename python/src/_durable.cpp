@@ -344,14 +344,13 @@ PyObject *register_handler(PyObject *self, PyObject *arguments) {
     PyObject *callable;
     unsigned attempts, running, rate;
     long long backoff, longest, per;
-    if (!PyArg_ParseTuple(arguments, "sOILLIIL", &kind, &callable, &attempts, &backoff, &longest, &running, &rate,
-                          &per))
+    if (!PyArg_ParseTuple(arguments, "sOILLIIL", &kind, &callable, &attempts, &backoff, &longest, &running,
+                          &rate, &per))
         return nullptr;
     const tw_durable_handling how = {attempts, backoff, longest, running, rate, per};
     handler &added = of->handlers.emplace_back(handler{of, Py_NewRef(callable)});
-    const std::int64_t error = without_gil(of, [&](tw_durable *jobs) {
-        return tw_durable_register(jobs, kind, call_handler, &added, &how);
-    });
+    const std::int64_t error = without_gil(
+        of, [&](tw_durable *jobs) { return tw_durable_register(jobs, kind, call_handler, &added, &how); });
     if (error != 0) {
         Py_CLEAR(of->handlers.back().callable);
         of->handlers.pop_back();

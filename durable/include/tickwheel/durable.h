@@ -322,15 +322,15 @@ struct tw_durable_handling {
     int64_t backoff_max_ns; /* the longest delay, not less than the first. 0: 1 h */
 
     uint32_t running; /* the most jobs of this kind that run at a time. 0: no limit. A job counts from its
-                         claim until the database has its answer, so also while the job waits for a worker,
-                         while the answer is to come later, and while the process is cut off, until others
-                         take over its jobs. A job that waits for its next try does not count. Nor does a
-                         handler whose job was removed or replaced, or taken over by another process: then
+                         claim until the database has its answer: also while the job waits for a worker or
+                         for an answer that comes later, and after the process has ended or was cut off,
+                         until others take over its jobs. A job that waits for its next try does not count.
+                         Nor does a handler whose job was removed, replaced or taken over: in these cases
                          more than `running` handlers can run */
     uint32_t rate;    /* at most this many jobs of this kind start within any time of the length `per_ns`. 0:
                          no limit. The starts are evenly spread, and each try is one. A start counts when the
                          database has noted it; the handler is called when a worker is free */
-    int64_t per_ns;   /* 1 ms to 366 days; 0: 1 s. 600 jobs a minute are .rate = 600, .per_ns = 60 * TW_SECOND */
+    int64_t per_ns;   /* 1 ms to 366 days; 0: 1 s. For 600 a minute: .rate = 600, .per_ns = 60 * TW_SECOND */
 };
 
 /* Makes this process handle a kind of jobs: calls fn(fire, arg) when one is due. A kind has one handler,

@@ -158,10 +158,10 @@ class durable {
     // Makes this process handle a kind of jobs: calls f(fire) on a worker when a job is due. f may be a
     // coroutine (handler.hpp), and is destroyed with the connection. An exception that leaves f counts as a
     // failure, with its text as the reason.
-    template <durable_handler F>
-    void handle(std::string_view kind, F f, const durable_handling &how = {}) {
-        const tw_durable_handling c = {how.attempts, how.backoff.count(), how.backoff_max.count(),
-                                       how.running,  how.rate,            how.per.count()};
+    template <durable_handler F> void handle(std::string_view kind, F f, const durable_handling &how = {}) {
+        const tw_durable_handling c = {
+            how.attempts, how.backoff.count(), how.backoff_max.count(), how.running,
+            how.rate,     how.per.count()};
         const std::string name = detail::durable_text(kind);
         std::list<std::unique_ptr<detail::durable_callable>> stored;
         stored.push_back(std::make_unique<detail::stored_durable_callable<F>>(std::move(f), home_->runs));

@@ -732,7 +732,8 @@ int read_notifications(void *connection, tw_store_notice *each, void *arg) {
     return of(connection).server.read_notifications([&](const char *text) {
         char *kind = nullptr;
         const std::int64_t ready = std::strtoll(text, &kind, 10);
-        each(*kind == ' ' ? kind + 1 : nullptr, ready > 0 && ready < INT64_MAX / 1000 ? ready * 1000 : 0, arg);
+        each(*kind == ' ' ? kind + 1 : nullptr, ready > 0 && ready < INT64_MAX / 1000 ? ready * 1000 : 0,
+             arg);
     });
 }
 

@@ -120,7 +120,8 @@ int note_usage(session &to, const tw_store_claim &claim, usage use, std::size_t 
     if (taken != 0) {
         const std::int64_t pauses = static_cast<std::int64_t>(taken) * claim.pause_ns;
         use.next = time_after(std::max(use.next, look.now_ns), pauses);
-        if (const int error = query(to, sql::set_pace).with(claim.kinds[0]).with_time(use.next).run(); error < 0)
+        if (const int error = query(to, sql::set_pace).with(claim.kinds[0]).with_time(use.next).run();
+            error < 0)
             return error;
     }
     look.starts_ns = std::max<std::int64_t>(use.next - claim.tolerance_ns, 0);

@@ -291,7 +291,8 @@ int read_notifications(void *raw, tw_store_notice *each, void *arg) {
 // A notification of SQLite is for all kinds.
 int notify(void *raw, const char *) {
     return on(raw, [](session &to) {
-        return sqlite::in_small_transaction(to, sqlite::durability::normal, [&] { return to.ring(0, to.now()); });
+        return sqlite::in_small_transaction(to, sqlite::durability::normal,
+                                            [&] { return to.ring(0, to.now()); });
     });
 }
 

@@ -72,7 +72,8 @@ tw_durable_answer on_fire(tw_durable_fire *fire, void *arg) {
     say(*static_cast<program *>(arg), "\"fire\":" + quoted(fire->key) + ",\"kind\":" + quoted(fire->kind) +
                                           ",\"due\":" + std::to_string(fire->due_ns));
     if (fire->kind == std::string("nap")) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(std::strtol(std::strchr(fire->key, '-') + 1, nullptr, 10)));
+        std::this_thread::sleep_for(
+            std::chrono::milliseconds(std::strtol(std::strchr(fire->key, '-') + 1, nullptr, 10)));
         say(*static_cast<program *>(arg), "\"ended\":" + quoted(fire->key));
     }
     if (fire->kind == std::string("slow"))

@@ -258,6 +258,7 @@ constexpr tw_store store = {
     .settle = faulty<&tw_store::settle>::call,
     .listen = nullptr,
     .read_notifications = nullptr,
+    .notify = nullptr,
     .announce = faulty<&tw_store::announce>::call,
     .members = faulty<&tw_store::members>::call,
     .tallies = faulty<&tw_store::tallies>::call,

@@ -490,8 +490,15 @@ TEST(missing_tables_and_columns_are_noticed) {
         const int put = to.put("19"), joined = sqlite_store.join(to.raw(), "name", second, &who);
         tw_store_look look{};
         const char *const kinds[] = {"mail"};
-        const tw_store_claim request{
-            .member = who, .kinds = kinds, .kinds_count = 1, .horizon_ns = 0, .limit = 9, .from_ns = 0};
+        const tw_store_claim request{.member = who,
+                                     .kinds = kinds,
+                                     .kinds_count = 1,
+                                     .horizon_ns = 0,
+                                     .limit = 9,
+                                     .from_ns = 0,
+                                     .running = 0,
+                                     .pause_ns = 0,
+                                     .tolerance_ns = 0};
         const auto ignore = [](const tw_durable_entry *, std::int64_t, void *) { return 0; };
         const int claimed = sqlite_store.claim(to.raw(), &request, ignore, nullptr, &look);
         assert_true(put == -EPROTO || joined == -EPROTO || claimed == -EPROTO);
@@ -512,8 +519,15 @@ TEST(a_row_whose_key_is_no_text_fails_and_stops_no_other) {
     tw_store_member who{};
     assert_int_equal(sqlite_store.join(to.raw(), "name", minute, &who), 0);
     const char *const kinds[] = {"mail"};
-    const tw_store_claim request{
-        .member = who, .kinds = kinds, .kinds_count = 1, .horizon_ns = 0, .limit = 9, .from_ns = 0};
+    const tw_store_claim request{.member = who,
+                                 .kinds = kinds,
+                                 .kinds_count = 1,
+                                 .horizon_ns = 0,
+                                 .limit = 9,
+                                 .from_ns = 0,
+                                 .running = 0,
+                                 .pause_ns = 0,
+                                 .tolerance_ns = 0};
     std::string claimed;
     tw_store_look look{};
     const auto add = [](const tw_durable_entry *entry, std::int64_t, void *arg) {

@@ -57,16 +57,15 @@ def two_at_a_time_in_three_processes(bench):
 
 def a_busy_process_tells_an_idle_one(bench):
     """The process has room for two jobs, and has as many when its job with the limit has ended."""
+    idle = bench.handler(handles=["other"])
     busy = bench.handler("hold=2", "threads=2", handles=["nap running=1", "slow"])
-    busy.do("put", "nap", "first-1500", 0)
-    busy.fire("first-1500")
+    busy.do("put", "nap", "first-2000", 0)
+    busy.fire("first-2000")
     for key in "one", "another":
         busy.do("put", "slow", key, 0)
     busy.fire("one")
-    idle = bench.handler(handles=["nap running=1"])
     busy.do("put", "nap", "second-0", 0)
-    time.sleep(0.3)
-    expect(not idle.fires, "two run at a time")
+    idle.do("handle", "nap", "running=1")
     fired, ended = idle.fire("second-0", PROMPT_S), busy.ends[0]
     print(f"  {(fired['real'] - ended['real']) / MS:.0f} ms after the other")
     expect(fired["real"] > ended["real"], "it ran too early")
@@ -75,14 +74,14 @@ def a_busy_process_tells_an_idle_one(bench):
 
 
 def a_process_that_closes_tells_another_before_its_last_handler_has_ended(bench):
+    idle = bench.handler(handles=["other"])
     closing = bench.handler(handles=["nap running=2"])
-    for key in "first-1000", "long-12000":
+    for key in "first-2000", "long-12000":
         closing.do("put", "nap", key, 0)
         closing.fire(key)
-    idle = bench.handler(handles=["nap running=2"])
+    idle.do("handle", "nap", "running=2")
     closing.do("put", "nap", "second-0", 0)
-    time.sleep(0.3)
-    expect(not idle.fires, "three run at a time")
+    expect(not closing.ends, "this machine is too slow for the test")
     closing.say("close")
     idle.fire("second-0", PROMPT_S)
     expect(len(closing.ends) == 1, "it has waited for the last handler")

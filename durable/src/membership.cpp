@@ -48,10 +48,6 @@ constexpr std::int64_t pause_if_full_ns = 50 * TW_MILLISECOND;
 // So a timer that is late slows nothing down, and one claim takes several jobs.
 constexpr std::int64_t longest_tolerance_ns = 20 * TW_MILLISECOND, part_of_tolerance = 50;
 
-// A probe from the start reads all rows that the database could not clear away. It may take this part of the
-// time.
-constexpr std::int64_t part_for_probes = 50;
-
 // Within any time of the length `per_ns` there are at most (per_ns + tolerance_ns) / pause_ns starts.
 void set_limits(tw_store_claim &wanted, const tw_durable_handling &how) {
     wanted.running = how.running;
@@ -259,7 +255,7 @@ std::int64_t membership::step(std::int64_t now) {
         return clock_.now() + pause;
     pause_.reset();
     const std::lock_guard hold(mutex_);
-    std::int64_t next = std::min({renew_at_, probe_at_, probe_all_at_, resume_at_});
+    std::int64_t next = std::min({renew_at_, probe_at_, sweep_.at(), resume_at_});
     each_search([&](const search &each) { next = std::min(next, each.look_at); });
     return next;
 }
@@ -356,12 +352,8 @@ int membership::announce() {
     const auto error = connection_.ask([&](const tw_store &store, void *connection) {
         return store.announce(connection, &member, kinds.data(), kinds.size(), offset);
     });
-    if (error == -ESTALE) {
-        renew_at_ = 0;  // the renewal finds out whether the member is dead
-        return 0;
-    }
     if (error != 0)
-        return static_cast<int>(error);
+        return unless_stale(static_cast<int>(error));
     announced_ = member;
     announced_kinds_ = kinds.size();
     announced_offset_ns_ = offset;
@@ -601,8 +593,9 @@ void membership::note_limits(search &which, const tw_store_look &seen) {
         which.not_before = std::max(which.not_before, now + pause_if_full_ns);
 }
 
-// Takes in what a look or a probe has seen that left no jobs but those at `next_ns` and later. The next look
-// comes after a pause, so that jobs that enter the horizon one after the other are claimed in batches.
+// Takes in what a look or a probe has seen that left no jobs but those at `next_ns` and later. Jobs that
+// enter the horizon one after the other are claimed in batches: the look after a look comes after a part of
+// the horizon if no job is due much sooner.
 void membership::end_look(search &by, const tw_store_look &seen, std::int64_t pause) {
     const std::int64_t now = clock_.now();
     const std::lock_guard hold(mutex_);
@@ -614,10 +607,11 @@ void membership::end_look(search &by, const tw_store_look &seen, std::int64_t pa
     which.from = std::min({which.from, next, is_told ? seen.now_ns + announced_within_ns : 0});
     if (next == TW_NO_DEADLINE || (which.is_full && !which.has_freed))
         return;
-    const std::int64_t enters = is_late ? 0 : database_.when(next) - horizon_of(which);
-    const std::int64_t soonest = now + (enters > now ? horizon_of(which) / 4 : pause);
+    const std::int64_t ready = is_late ? 0 : database_.when(next), horizon = horizon_of(which);
+    const bool can_wait = pause != 0 && ready > now + horizon / 2;
+    const std::int64_t soonest = now + (can_wait ? horizon / 4 : pause);
     const std::int64_t allowed = which.is_full ? now : which.not_before;
-    which.look_at = std::min(which.look_at, std::max({enters, soonest, allowed}));
+    which.look_at = std::min(which.look_at, std::max({ready - horizon, soonest, allowed}));
 }
 
 membership::due membership::what_is_due() {
@@ -627,14 +621,14 @@ membership::due membership::what_is_due() {
     return {has_unlimited_ && now >= present_.look_at, has_unlimited_ && now >= backlog_.look_at,
             std::any_of(limited_.begin(), limited_.end(),
                         [now](const auto &each) { return now >= each.look_at; }),
-            now >= std::min(probe_at_, probe_all_at_)};
+            now >= std::min(probe_at_, sweep_.at())};
 }
 
 // Looks or probes, if it is time to. If a claim took as many jobs as it could, the next step looks again at
 // once, after it has renewed the lease if that is due, and read the notifications.
 int membership::look() {
     due what = what_is_due();
-    if (what.probe && (!what.any_search() || clock_.now() >= probe_all_at_)) {
+    if (what.probe && (!what.any_search() || clock_.now() >= sweep_.at())) {
         if (const int error = probe(); error != 0)
             return error;
         what = what_is_due();
@@ -708,7 +702,7 @@ int membership::look_for(search &which) {
         return has_limits ? offer_to_others(which) : 0;
     }
     tw_store_claim wanted = {
-        lease_.member(), kinds.data(), kinds.size(), horizon_of(which), room.size(), from, 0, 0, 0};
+        lease_.member(), kinds.data(), kinds.size(), horizon_of(which), room.size(), from, 0, 0, 0, 0};
     if (is_backlog)
         wanted.horizon_ns = -late_ns;
     if (has_limits) {
@@ -722,14 +716,10 @@ int membership::look_for(search &which) {
     const int error = claim(wanted, late_before, seen, count, last);
     if (error != 0)
         begin_again(which, from, 0);
-    if (error == -ESTALE) {
-        renew_at_ = 0;  // the renewal finds out whether the member is dead
-        return 0;
-    }
     if (error == -EBUSY || error == -ETIMEDOUT)  // the claim may have been too large for the timeout
         claim_limit_ = std::max<std::size_t>(1, claim_limit_ / 4);
     if (error != 0)
-        return error;
+        return unless_stale(error);
     if (count == claim_limit_)  // raise the limit slowly, because a claim that fails costs a timeout
         claim_limit_ = std::min(claim_batch, claim_limit_ + claim_limit_ / 16 + 1);
     if (count < room.size()) {
@@ -752,49 +742,97 @@ int membership::look_for(search &which) {
     return 0;
 }
 
-// Full kinds have ready jobs in any case, so their searches look.
-int membership::probe() {
+int membership::ask(const tw_store_claim &wanted, tw_store_look &seen) {
     const std::int64_t begun = clock_.now();
-    const bool from_start = begun >= probe_all_at_;
-    std::vector<const char *> kinds;
-    std::vector<std::pair<search *, std::int64_t>> asked;
-    std::int64_t from = TW_NO_DEADLINE;
-    {
-        const std::lock_guard hold(mutex_);
-        each_search([&](search &each) {
-            if (each.is_full)
-                each.look_at = std::min(each.look_at, begun);
-            else if (&each != &backlog_)
-                asked.emplace_back(&each, each.from);
-        });
-    }
-    for (auto &[each, former] : asked) {
-        former = begin_look(*each);
-        from = from_start ? 0 : std::min(from, former);
-        for (const char *const kind : kinds_of(*each))
-            kinds.push_back(kind);
-    }
-    tw_store_look seen = {};
-    const tw_store_claim wanted = {
-        lease_.member(), kinds.data(), kinds.size(), settings_.horizon_ns, 0, from, 0, 0, 0};
     const auto error = connection_.ask([&](const tw_store &store, void *connection) {
         return store.claim(connection, &wanted, nullptr, nullptr, &seen);
     });
-    if (error != 0)
-        for (const auto &[each, former] : asked)
-            begin_again(*each, former, never);
-    if (error == -ESTALE) {
-        renew_at_ = 0;
-        return 0;
+    if (error == 0)
+        learn({begun, clock_.now(), seen.now_ns});
+    return static_cast<int>(error);
+}
+
+// The renewal finds out whether the member is dead.
+int membership::unless_stale(int error) {
+    if (error != -ESTALE)
+        return error;
+    renew_at_ = 0;
+    return 0;
+}
+
+// The kinds of which this process does not know that jobs wait. Notes their searches in `whose`.
+std::vector<const char *> membership::kinds_to_probe(std::vector<search *> &whose) {
+    {
+        const std::lock_guard hold(mutex_);
+        each_search([&](search &each) {
+            if (&each != &backlog_ && !each.is_full)
+                whose.push_back(&each);
+        });
     }
-    if (error != 0)
-        return static_cast<int>(error);
-    learn({begun, clock_.now(), seen.now_ns});
+    std::vector<const char *> kinds;
+    for (const search *const each : whose)
+        for (const char *const kind : kinds_of(*each))
+            kinds.push_back(kind);
+    return kinds;
+}
+
+// Probes from where the next looks begin; or, if a sweep is due, from before that. The searches of full kinds
+// look: a probe would find the jobs that wait.
+int membership::probe() {
+    const std::int64_t begun = clock_.now();
+    const bool sweeps = begun >= sweep_.at();
+    const sweep::piece piece = sweep_.next(database_.is_known() ? database_.at(begun) : 0);
+    if (sweeps && piece.until != 0)
+        return sweep_on(piece);
+    std::vector<search *> whose;
+    const std::vector<const char *> kinds = kinds_to_probe(whose);
+    std::vector<std::int64_t> former;
+    std::int64_t from = sweeps ? piece.from : TW_NO_DEADLINE;
+    for (search *const each : whose) {
+        former.push_back(begin_look(*each));
+        from = std::min(from, former.back());
+    }
+    {
+        const std::lock_guard hold(mutex_);
+        for (search &of_kind : limited_)
+            if (of_kind.is_full)
+                of_kind.look_at = std::min(of_kind.look_at, begun);
+    }
+    tw_store_look seen = {};
+    const int error =
+        ask({lease_.member(), kinds.data(), kinds.size(), settings_.horizon_ns, 0, from, 0, 0, 0, 0}, seen);
+    if (error != 0) {
+        for (std::size_t i = 0; i < whose.size(); ++i)
+            begin_again(*whose[i], former[i], never);
+        if (sweeps && error != -ESTALE)
+            sweep_.note_failure(begun, clock_.now());
+        return unless_stale(error);
+    }
     note_others(seen);
-    for (const auto &[each, former] : asked)
+    for (search *const each : whose)
         end_look(*each, seen, 0);
-    if (from_start)
-        probe_all_at_ = begun + std::max(poll_ns_, part_for_probes * (clock_.now() - begun));
+    if (sweeps)
+        sweep_.note(piece, begun, clock_.now(), poll_ns_);
+    return 0;
+}
+
+int membership::sweep_on(const sweep::piece &piece) {
+    const std::int64_t begun = clock_.now();
+    std::vector<search *> whose;
+    const std::vector<const char *> kinds = kinds_to_probe(whose);
+    tw_store_look seen = {};
+    const int error = ask({lease_.member(), kinds.data(), kinds.size(), settings_.horizon_ns, 0, piece.from,
+                           piece.until, 0, 0, 0},
+                          seen);
+    if (error != 0) {
+        sweep_.note_failure(begun, clock_.now());
+        return unless_stale(error);
+    }
+    sweep_.note(piece, begun, clock_.now(), poll_ns_);
+    const std::lock_guard hold(mutex_);
+    if (seen.next_ns != TW_NO_DEADLINE)
+        for (search *const each : whose)
+            expect(*each, seen.next_ns);
     return 0;
 }
 

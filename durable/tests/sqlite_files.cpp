@@ -115,6 +115,29 @@ TEST(a_process_may_change_its_folder) {
     assert_int_equal(worked, 0);
 }
 
+// When the file is gone, the library connects once more.
+TEST(a_connection_that_is_opened_again_leads_to_the_same_file) {
+    const folder in, elsewhere;
+    const int worked = in_child([&] {
+        tw_durable *jobs = nullptr;
+        tw_durable_job job = {};
+        job.kind = "mail";
+        job.key = "17";
+        job.due_ns = TW_SECOND;
+        if (chdir(in.path().c_str()) != 0 ||
+            tw_durable_open(&jobs, nullptr, "sqlite:jobs.db", nullptr) != 0 ||
+            chdir(elsewhere.path().c_str()) != 0 || unlink(in.in("jobs.db").c_str()) != 0 ||
+            tw_durable_put(jobs, &job, TW_DURABLE_REPLACE) != -ENOTCONN ||
+            tw_durable_put(jobs, &job, TW_DURABLE_REPLACE) != 0)
+            return 1;
+        tw_durable_close(jobs);
+        return 0;
+    });
+    assert_int_equal(worked, 0);
+    assert_int_equal(access(in.in("jobs.db").c_str(), F_OK), 0);
+    assert_true(elsewhere.names().empty());
+}
+
 // --- journals --------------------------------------------------------------------------------
 
 TEST(a_file_with_a_rollback_journal_gets_a_log) {
@@ -496,6 +519,7 @@ TEST(missing_tables_and_columns_are_noticed) {
                                      .horizon_ns = 0,
                                      .limit = 9,
                                      .from_ns = 0,
+                                     .until_ns = 0,
                                      .running = 0,
                                      .pause_ns = 0,
                                      .tolerance_ns = 0};
@@ -525,6 +549,7 @@ TEST(a_row_whose_key_is_no_text_fails_and_stops_no_other) {
                                  .horizon_ns = 0,
                                  .limit = 9,
                                  .from_ns = 0,
+                                 .until_ns = 0,
                                  .running = 0,
                                  .pause_ns = 0,
                                  .tolerance_ns = 0};

@@ -47,6 +47,7 @@ struct shop {
                                      .horizon_ns = 0,
                                      .limit = 9,
                                      .from_ns = 0,
+                                     .until_ns = 0,
                                      .running = 0,
                                      .pause_ns = 0,
                                      .tolerance_ns = 0};

@@ -46,7 +46,7 @@ std::string insert(const std::string &fields, const char *conflict) {
 
 constexpr const char *one_job =
     R"((select $1::text as kind, $2::text as key, $3::bytea as payload, $4::timestamptz as due,
-    $5::int8 as delay, $6::int8 as period, $7::text as cron, $8::text as zone, $9::int8::int4 as missed, $10::int8 as grace)
+    $5::int8 as delay, $6::int8 as period, $7::text as cron, $8::text as zone, $9::int4 as missed, $10::int8 as grace)
     as given)";
 
 std::string many_jobs() {
@@ -275,7 +275,7 @@ returning kind, key, payload, due, ready, period, cron, zone, missed, grace, att
         "select * from $S.claim_limited($1::int8, $2::int8, $3::text, $4::int8, $5::timestamptz, $6::int8, "
         "$7::int8, $8::int8)";
 
-    // $1, $2 member, $3 kinds, $4 the ready time to begin at.
+    // $1, $2 member, $3 kinds, $4 the ready time to begin at, $5 the one to end at; null: none.
     all[look_on] = R"(
 select exists (select from $S.member
         where id = $1::int8 and epoch = $2::int8 and not dead and lease_end > clock_timestamp()),
@@ -286,7 +286,7 @@ select exists (select from $S.member
     exists (select from $S.claim where member = $1::int8)
 from unnest($3::text[]) as handled (kind), lateral (
     select ready from $S.job where job.kind = handled.kind and not failed and holder is null
-        and ready >= $4::timestamptz
+        and ready >= $4::timestamptz and ready < coalesce($5::timestamptz, 'infinity')
     order by ready limit 1) as first)";
 
     all[start_jobs] = start("", lock_limit_ms);
@@ -346,8 +346,11 @@ with done as (
     returning kind, ready),
 )" + told("done") + R"(
 select count(*) from told)";
+    // $1 member, $2, $3 the ready times of the last jobs of the ranges; null: no limit.
     all[forget_ranges_of_one] =
-        std::string("delete from $S.claim where member = $1::int8 and ") + is_empty_range;
+        std::string("delete from $S.claim where member = $1::int8 and last >= coalesce($2::timestamptz, "
+                    "'-infinity') and last < coalesce($3::timestamptz, 'infinity') and ") +
+        is_empty_range;
     all[delete_member] = "delete from $S.member where id = $1::int8 and not exists (select from $S.claim "
                          "where member = $1::int8)";
 

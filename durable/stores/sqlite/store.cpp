@@ -15,6 +15,7 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <system_error>
 #include <utility>
 
 #include "in_memory.hpp"
@@ -297,6 +298,14 @@ int notify(void *raw, const char *) {
 }
 
 }  // namespace
+
+std::string absolute_sqlite_address(const char *address) {
+    const std::string path = path_of(address);
+    std::error_code error;
+    const std::filesystem::path folder = std::filesystem::current_path(error);
+    const bool is_relative = !path.empty() && path[0] == '.';
+    return is_relative && !error ? "sqlite:" + (folder / path.substr(2)).string() : address;
+}
 
 const tw_store sqlite_store = {
     .scheme = "sqlite",

@@ -4,7 +4,7 @@ import time
 
 import running
 from running import expect, wait_until
-from server import Asker
+from askers import Asker
 
 MS = 10**6
 

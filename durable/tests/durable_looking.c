@@ -72,7 +72,7 @@ TEST(a_job_that_fires_again_says_that_its_handler_said_so) {
 }
 
 TEST(a_failed_job_says_what_its_last_try_said) {
-    const struct tw_durable_retries once = {.attempts = 1};
+    const struct tw_durable_handling once = {.attempts = 1};
     assert_int_equal(tw_durable_register(self->jobs, "bill", note, self, &once), 0);
     self->inside = fails;
     assert_int_equal(put(self, (struct tw_durable_job){.kind = "bill", .key = "17"}), 0);
@@ -82,7 +82,7 @@ TEST(a_failed_job_says_what_its_last_try_said) {
 }
 
 TEST(a_due_time_that_was_given_up_is_told) {
-    const struct tw_durable_retries once = {.attempts = 1};
+    const struct tw_durable_handling once = {.attempts = 1};
     assert_int_equal(tw_durable_register(self->jobs, "bill", note, self, &once), 0);
     self->inside = fails;
     assert_int_equal(put(self, (struct tw_durable_job){.kind = "bill", .key = "17", .period_ns = HOUR}), 0);
@@ -294,7 +294,7 @@ TEST(many_jobs_are_removed_at_once) {
 }
 
 TEST(many_failed_jobs_are_requeued_at_once) {
-    const struct tw_durable_retries once = {.attempts = 1};
+    const struct tw_durable_handling once = {.attempts = 1};
     assert_int_equal(tw_durable_register(self->jobs, "post", note, self, &once), 0);
     self->inside = fails;
     put_hundreds(3);

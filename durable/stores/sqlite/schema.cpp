@@ -57,13 +57,17 @@ create index @job_held on @job (holder) where holder is not null;
 create index @job_failed on @job (kind, key) where failed = 1;
 )";
 
-// What people see of members, and the index of periodic jobs whose last due time was given up, and of jobs
-// that wait for their next try.
+// What people see of members; the index of periodic jobs whose last due time was given up, and of jobs that
+// wait for their next try; and the time of each kind with a rate (tw_store_claim.pause_ns).
 constexpr step version_2 = R"(
 alter table @member add column joined integer not null default 0;
 alter table @member add column kinds blob;
 alter table @member add column clock_offset integer not null default 0;
 create index @job_with_error on @job (kind, key) where error is not null and failed = 0;
+create table @pace (
+    kind text primary key not null,
+    next integer not null
+) without rowid;
 )";
 
 constexpr step steps_of_release[] = {version_1, version_2};

@@ -150,6 +150,14 @@ void database::release(job &stored) {
     put_in(stored);
 }
 
+std::size_t database::count_held(const char *kind_name) const {
+    std::size_t count = 0;
+    for (const auto &[id, each] : members)
+        for (const job *const held : each.held)
+            count += *held->of->name == kind_name ? 1 : 0;
+    return count;
+}
+
 void database::erase(job &stored) {
     kind &of = *stored.of;
     take_out(stored);

@@ -1,7 +1,7 @@
 // The content of the memory store: jobs, members and listeners.
 //
-// Each job is in exactly one index, and takes its node along when it moves to another. So only `put`, `join`
-// and `listen` allocate, and they do so before they change anything.
+// Each job is in exactly one index, and takes its node along when it moves to another. So only `put`, `join`,
+// `listen` and a claim with a rate allocate, and they do so before they change anything.
 //
 //     pending  its kind's `pending`, by ready time and key
 //     failed   its kind's `failed`, by key
@@ -94,6 +94,7 @@ struct database {
     kind_map kinds;
     std::map<std::int64_t, member> members;
     std::vector<listener *> listeners;
+    std::map<std::string, std::int64_t, std::less<>> next_starts;  // of kinds: tw_store_claim.pause_ns
     std::int64_t last_token = 0, last_member = 0;
 
     job *find(const char *kind_name, const char *key);
@@ -109,6 +110,8 @@ struct database {
 
     // Makes a held job pending, as it was before it was claimed.
     static void release(job &stored);
+
+    [[nodiscard]] std::size_t count_held(const char *kind_name) const;
 
     void erase(job &stored);
 

@@ -405,14 +405,21 @@ int listen(void *of) {
     });
 }
 
-int read_notifications(void *of, std::int64_t *ready_ns) {
+int read_notifications(void *of, tw_store_notice *each, void *arg) {
     return locked(of, [=](connection &self) {
         listener &listening = self.listening;
         std::uint64_t times = 0;
         if (read(listening.descriptor, &times, sizeof times) < 0)
             return 0;
-        *ready_ns = std::exchange(listening.first_ready, TW_NO_DEADLINE);
-        return 1;
+        each(nullptr, std::exchange(listening.first_ready, TW_NO_DEADLINE), arg);
+        return 0;
+    });
+}
+
+int notify(void *of, const char *) {
+    return locked(of, [](connection &self) {
+        self.base->tell(&self.listening, 0, self.now());
+        return 0;
     });
 }
 
@@ -441,6 +448,7 @@ const tw_store memory_store = {
     .settle = memory::settle,
     .listen = memory::listen,
     .read_notifications = memory::read_notifications,
+    .notify = memory::notify,
     .announce = memory::announce,
     .members = memory::members,
     .tallies = memory::tallies,

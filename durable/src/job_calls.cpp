@@ -104,8 +104,8 @@ int check_named(const tw_durable *durable, const char *kind, const char *key) {
 // An entry whose texts are valid UTF-8, even if another program has inserted the row.
 struct readable_entry {
     explicit readable_entry(const tw_durable_entry &from) : entry(from) {
-        const char **const texts[] = {&entry.job.kind, &entry.job.key, &entry.job.cron,
-                                      &entry.job.zone, &entry.holder,  &entry.error};
+        const char **const texts[] = {&entry.job.kind,  &entry.job.key,       &entry.job.cron, &entry.job.zone,
+                                      &entry.job.group, &entry.job.waits_for, &entry.holder,   &entry.error};
         for (const char **const text : texts)
             if (*text != nullptr && !is_utf8(*text))
                 *text = made.emplace_front(made_utf8(*text)).c_str();

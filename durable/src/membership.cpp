@@ -105,7 +105,8 @@ claimed_jobs::reservation membership::choose_to_hold(std::vector<tw_store_put> &
     std::vector<tw_store_put *> chosen;
     if (database_.is_known())
         for (tw_store_put &put : puts)
-            if (handles(put.job->kind) && ready_of(*put.job, now) <= database_.at(now) + settings_.horizon_ns)
+            if (put.job->waits_for == nullptr && handles(put.job->kind) &&
+                ready_of(*put.job, now) <= database_.at(now) + settings_.horizon_ns)
                 chosen.push_back(&put);
     claimed_jobs::reservation room = jobs_.reserve(chosen.size(), claimed_jobs::part::half);
     chosen.resize(has_long_lease_ ? 0 : room.size());  // after `reserve`: see renew

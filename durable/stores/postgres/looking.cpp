@@ -12,18 +12,22 @@ namespace tickwheel::durable::postgres {
 
 namespace {
 
-#define IS_PENDING "holder is null and not failed"
+// By `ready` rather than by `waits_for`: the index has it, so a search for pending jobs reads no waiting ones.
+#define IS_IDLE "holder is null and not failed"
+#define IS_PENDING IS_IDLE " and ready < 'infinity'"
+#define IS_WAITING IS_IDLE " and ready = 'infinity' and waits_for is not null"
 #define IS_GIVEN_UP \
     IS_PENDING " and error is not null and attempts = 0 and ready = due and (period is not null or cron is " \
                "not null)"
 
 constexpr const char *columns =
     "kind, key, payload, due, ready, period, cron, zone, missed, grace, attempts, token, holder, started, "
-    "failed, error";
+    "failed, error, of_group, waits_for";
 
 struct dialect {
-    static constexpr const char *table = "$S.job", *pending = IS_PENDING, *given_up = IS_GIVEN_UP,
-                                *failed = "failed", *started = "started", *not_started = "not started";
+    static constexpr const char *table = "$S.job", *idle = IS_IDLE, *pending = IS_PENDING,
+                                *given_up = IS_GIVEN_UP, *waiting = IS_WAITING, *failed = "failed",
+                                *started = "started", *not_started = "not started";
 
     static std::string held() { return "ctid = any (" + rows_held_by("in (select id from $S.member)") + ")"; }
 
@@ -100,7 +104,8 @@ int list(session &server, const std::string &schema, const tw_durable_filter &fi
     const std::string from = chosen.from(columns);
     const std::string text =
         chosen.with() + "select kind, key, payload, due, ready, period, cron, zone, missed, grace, " +
-        "attempts, token, holder is not null, started, failed, member.name, error from " + from +
+        "attempts, token, holder is not null, started, failed, member.name, error, of_group, waits_for from " +
+        from +
         " left join $S.member on member.id = job.holder" + chosen.order() + chosen.limit();
     return patiently(server, [&] {
         return server.ask_for_each(
@@ -110,6 +115,8 @@ int list(session &server, const std::string &schema, const tw_durable_filter &fi
                 entry.state = state_of(found.truth(row, 12), found.truth(row, 13), found.truth(row, 14));
                 entry.holder = found.text(row, 15);
                 entry.error = found.text(row, 16);
+                entry.job.group = found.text(row, 17);
+                entry.job.waits_for = found.text(row, 18);
                 if (entry.state == TW_DURABLE_PENDING)
                     entry.state = state_at_rest(entry);
                 return each(&entry, arg);
@@ -183,17 +190,17 @@ int tallies(session &server, const std::string &schema, const std::int64_t *time
         return std::string("(select count(*) from (select from $S.job where kind = names.name and ") +
                predicate + " limit $3::int8) as counted)";
     };
-    const std::string text = "with recursive " + selected::each_kind("waiting", IS_PENDING) + ", " +
+    const std::string text = "with recursive " + selected::each_kind("idle", IS_IDLE) + ", " +
                              selected::each_kind("bad", "failed") +
                              R"(, busy as materialized (
     select kind, count(*) filter (where not started) as held, count(*) filter (where started) as started
     from $S.job where )" + dialect::held() +
                              R"( group by kind),
 names as materialized (
-    select name from waiting where name is not null union select name from bad where name is not null
+    select name from idle where name is not null union select name from bad where name is not null
     union select kind from busy)
 select names.name, coalesce(busy.held, 0), coalesce(busy.started, 0), )" +
-                             counted("failed") + ", " + counted(IS_GIVEN_UP) +
+                             counted("failed") + ", " + counted(IS_GIVEN_UP) + ", " + counted(IS_WAITING) +
                              ", (select ready from $S.job where kind = names.name and " IS_PENDING
                              " order by ready limit 1), slot.n, " +
                              counted(IS_PENDING " and ready >= slot.from_time and ready < slot.to_time") +
@@ -211,14 +218,13 @@ order by names.name, slot.n)";
         return static_cast<std::uint64_t>(found.int8(row, field));
     };
     for (int row = 0; row < found.count(); ++row) {
-        const auto slot = static_cast<std::size_t>(found.int8(row, 6)) - 1;
-        slots[slot] = number(row, 7);
+        const auto slot = static_cast<std::size_t>(found.int8(row, 7)) - 1;
+        slots[slot] = number(row, 8);
         if (slot != count)
             continue;
         const tw_durable_tally tally = {
-            found.text(row, 0), number(row, 1), number(row, 2),
-            number(row, 3),     number(row, 4), found.is_null(row, 5) ? TW_NO_DEADLINE : found.time(row, 5),
-            slots.data()};
+            found.text(row, 0), number(row, 1), number(row, 2), number(row, 3), number(row, 4), number(row, 5),
+            found.is_null(row, 6) ? TW_NO_DEADLINE : found.time(row, 6), slots.data()};
         if (const int end = each(&tally, arg); end != 0)
             return end;
     }

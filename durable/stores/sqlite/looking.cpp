@@ -13,14 +13,18 @@ namespace tickwheel::durable::sqlite {
 
 namespace {
 
-#define IS_PENDING "holder is null and failed = 0"
+// `never`, the ready time of a waiting job, stands for itself in the index of idle jobs.
+#define NEVER "9223372036854775"
+#define IS_IDLE "holder is null and failed = 0"
+#define IS_PENDING IS_IDLE " and ready < " NEVER
+#define IS_WAITING IS_IDLE " and ready = " NEVER " and waits_for is not null"
 #define IS_GIVEN_UP \
     IS_PENDING " and error is not null and attempts = 0 and ready = due and (period <> 0 or cron is not " \
                "null)"
 
 constexpr const char *columns =
     "kind, key, payload, due, period, cron, zone, missed, grace, ready, attempts, "
-    "token, started, failed, error, holder";
+    "token, started, failed, error, of_group, waits_for, holder";
 
 struct value {
     std::int64_t number;
@@ -30,9 +34,9 @@ struct value {
 struct dialect {
     static std::string held() { return "holder is not null"; }
 
-    static constexpr const char *table = "@job", *pending = IS_PENDING, *given_up = IS_GIVEN_UP,
-                                *failed = "failed = 1", *started = "started = 1",
-                                *not_started = "started = 0";
+    static constexpr const char *table = "@job", *idle = IS_IDLE, *pending = IS_PENDING,
+                                *given_up = IS_GIVEN_UP, *waiting = IS_WAITING, *failed = "failed = 1",
+                                *started = "started = 1", *not_started = "started = 0";
 
     static std::string of_each_kind(const std::string &wanted, const std::string &condition,
                                     const std::string &) {
@@ -94,7 +98,7 @@ int read_last(session &of, selected &chosen, const char *kind, std::int64_t &las
 // ready no later than the last that the limit lets in of any one kind.
 int add_bound(session &of, selected &chosen) {
     std::int64_t last = TW_NO_DEADLINE;
-    const int error = for_each_kind(of, IS_PENDING, [&](const char *kind) {
+    const int error = for_each_kind(of, IS_IDLE, [&](const char *kind) {
         std::deque<value> &values = chosen.values().all;
         const std::size_t before = values.size();
         const int row = read_last(of, chosen, kind, last);
@@ -187,18 +191,18 @@ int count_some(session &of, const std::string &condition, const char *kind, std:
 int tally_kind(session &of, const std::string &kind, const tally &busy, const std::int64_t *times,
                std::size_t count, std::int64_t most, tw_durable_tally_visitor *each, void *arg) {
     std::vector<std::uint64_t> pending(count + 1);
-    tw_durable_tally found = {kind.c_str(), busy.held, busy.started, 0, 0, TW_NO_DEADLINE, pending.data()};
+    tw_durable_tally found = {kind.c_str(), busy.held,      busy.started,  0, 0,
+                              0,            TW_NO_DEADLINE, pending.data()};
     for (std::size_t i = 0; i <= count; ++i)
         if (const int error = count_some(of, IS_PENDING, found.kind, i == 0 ? 0 : times[i - 1] / microsecond,
                                          i == count ? INT64_MAX : times[i] / microsecond, most, pending[i]);
             error != 0)
             return error;
-    if (const int error = count_some(of, "failed = 1", found.kind, 0, INT64_MAX, most, found.failed);
-        error != 0)
-        return error;
-    if (const int error = count_some(of, IS_GIVEN_UP, found.kind, 0, INT64_MAX, most, found.given_up);
-        error != 0)
-        return error;
+    const std::pair<const char *, std::uint64_t *> states[] = {
+        {"failed = 1", &found.failed}, {IS_GIVEN_UP, &found.given_up}, {IS_WAITING, &found.waiting}};
+    for (const auto &[condition, counted] : states)
+        if (const int error = count_some(of, condition, found.kind, 0, INT64_MAX, most, *counted); error != 0)
+            return error;
     query first(of, sql::first_pending);
     const int row = first.with(found.kind).with_time(0).row();
     if (row < 0)
@@ -228,7 +232,7 @@ int tallies(session &of, const std::int64_t *times, std::size_t count, std::uint
     const auto add = [&all](const char *kind) { return all.try_emplace(kind), 0; };
     if (const int error = read_busy(of, all); error != 0)
         return error;
-    for (const char *const condition : {IS_PENDING, "failed = 1"})
+    for (const char *const condition : {IS_IDLE, "failed = 1"})
         if (const int error = for_each_kind(of, condition, add); error != 0)
             return error;
     for (const auto &[kind, busy] : all)

@@ -11,6 +11,7 @@ enum class sql : unsigned {
 
     insert_job,
     replace_job,
+    find_replaced,
     is_started,
     delete_job,
     requeue_all,
@@ -41,6 +42,9 @@ enum class sql : unsigned {
     end_held,
     move_held,
     release_one,
+
+    first_waiting,
+    release_waiting,
 
     count
 };

@@ -144,6 +144,111 @@ int list(tw_durable &durable, const tw_durable_filter &filter, const char *key, 
 
 int explain_absent(int result) { return result == -ENOENT ? refuse(result, "there is no such job") : result; }
 
+// What a call of the store's `change` has done.
+struct changes {
+    std::size_t selected = 0;
+    std::int64_t changed = 0;
+    std::vector<std::int64_t> tokens;  // of changed jobs
+    // The last job that was selected.
+    std::string kind, key;
+    std::int64_t ready_ns = 0;
+    tw_durable_state state = TW_DURABLE_PENDING;
+    bool is_busy = false;
+
+    static int note(const tw_durable_entry *entry, int changed, void *arg) {
+        return guarded([&] {
+            changes &self = *static_cast<changes *>(arg);
+            ++self.selected;
+            if (changed > 0) {
+                ++self.changed;
+                self.tokens.push_back(entry->token);
+            }
+            self.kind = entry->job.kind;
+            self.key = entry->job.key;
+            self.ready_ns = entry->ready_ns;
+            self.state = entry->state;
+            self.is_busy = changed < 0;
+            return 0;
+        });
+    }
+};
+
+int change(tw_durable &durable, const tw_durable_filter &filter, const char *key, tw_store_change what,
+           changes &done) {
+    done = {};
+    const auto error = durable.put_queue.ask([&](const tw_store &store, void *connection) {
+        return store.change(connection, &filter, key, what, changes::note, &done);
+    });
+    member *const own = durable.member.get();
+    if (error != 0 || done.changed == 0 || own == nullptr)
+        return static_cast<int>(error);
+    for (const std::int64_t token : done.tokens)
+        own->jobs.drop(token);
+    if (what == TW_STORE_FIRE && own->membership.note_pending(filter.kind, 0))
+        own->membership_loop->ring();
+    return 0;
+}
+
+// Makes one job fire. Another transaction may keep changing its row, so this tries again.
+int fire_one(tw_durable &durable, const tw_durable_filter &filter, const char *key, changes &done) {
+    constexpr int most_tries = 10;
+    for (int tries = 0; tries < most_tries; ++tries)
+        if (const int error = change(durable, filter, key, TW_STORE_FIRE, done); error != 0 || !done.is_busy)
+            return error;
+    return refuse(-EBUSY, "other connections keep changing the job");
+}
+
+int fire_now(tw_durable &durable, const char *kind, const char *key) {
+    tw_durable_filter filter = {};
+    filter.kind = kind;
+    changes done;
+    if (const int error = fire_one(durable, filter, key, done); error != 0)
+        return error;
+    if (done.selected == 0)
+        return -ENOENT;
+    return done.state == TW_DURABLE_STARTED ? 0 : 1;
+}
+
+// Goes once through the jobs of a filter, batch by batch. Each batch begins after the last job of the one
+// before, which a handler may have failed once more by then.
+std::int64_t change_batches(tw_durable &durable, tw_durable_filter some, tw_store_change what) {
+    constexpr std::size_t batch = 1000;
+    const std::size_t limit = some.limit != 0 ? some.limit : SIZE_MAX;
+    std::size_t all = 0;
+    changes done;
+    std::string kind, key;
+    do {
+        some.limit = std::min(limit - all, batch);
+        if (const int error = change(durable, some, nullptr, what, done); error != 0)
+            return error;
+        all += static_cast<std::size_t>(done.changed);
+        if (done.selected < some.limit)
+            break;
+        kind = done.kind;
+        key = done.key;
+        some.after_kind = kind.c_str();
+        some.after = key.c_str();
+        if (some.ready_before_ns != 0)
+            some.ready_from_ns = done.ready_ns;
+    } while (all < limit);
+    return static_cast<std::int64_t>(all);
+}
+
+std::int64_t change_all(tw_durable *durable, const tw_durable_filter *filter, tw_store_change what,
+                        unsigned states) {
+    if (const int error = check_usable(durable); error != 0)
+        return error;
+    if (filter == nullptr)
+        return refuse(-EINVAL, "the filter is null");
+    if (const int error = check_filter(*filter); error != 0)
+        return error;
+    tw_durable_filter some = *filter;
+    if (states != 0 && some.states != 0 && (some.states & states) == 0)
+        return 0;
+    some.states = states != 0 ? states : some.states;
+    return guarded([&] { return change_batches(*durable, some, what); });
+}
+
 }  // namespace
 
 }  // namespace tickwheel::durable
@@ -199,115 +304,21 @@ TW_API int64_t tw_durable_requeue(tw_durable *durable, const char *kind, const c
     if (key != nullptr)
         if (const int error = check_name(key, "key"); error != 0)
             return error;
-    const std::int64_t count = guarded([&] {
-        return durable->put_queue.ask(
-            [&](const tw_store &store, void *connection) { return store.requeue(connection, kind, key); });
+    tw_durable_filter failed = {};
+    failed.kind = kind;
+    failed.states = TW_DURABLE_FAILED;
+    if (key == nullptr)
+        return change_all(durable, &failed, TW_STORE_FIRE, TW_DURABLE_FAILED);
+    return guarded([&]() -> std::int64_t {
+        changes done;
+        if (const int error = fire_one(*durable, failed, key, done); error != 0)
+            return error;
+        return done.changed != 0 ? done.changed : refuse(-ENOENT, "no failed job has this name");
     });
-    if (count == 0 && key != nullptr)
-        return refuse(-ENOENT, "no failed job has this name");
-    if (count > 0 && durable->member != nullptr) {
-        if (durable->member->membership.note_pending(kind, 0))
-            durable->member->membership_loop->ring();
-    }
-    return count;
 }
 
 namespace tickwheel::durable {
 namespace {
-
-constexpr int waits_again = 2;
-
-// The state of a job that a call could not make fire: 1 if the job is ready, 0 if it was started,
-// `waits_again`, or an error.
-int look_why_not(tw_durable &durable, const char *kind, const char *key) {
-    tw_durable_filter filter = {};
-    filter.kind = kind;
-    int found = -ENOENT;
-    const auto error = durable.put_queue.ask([&](const tw_store &store, void *connection) {
-        std::int64_t now = 0;
-        if (const int failed = store.now(connection, &now); failed != 0)
-            return failed;
-        struct context {
-            std::int64_t now;
-            int &found;
-        } with = {now, found};
-        return store.list(
-            connection, &filter, key,
-            [](const tw_durable_entry *entry, void *arg) {
-                const context &of = *static_cast<context *>(arg);
-                of.found = entry->state == TW_DURABLE_STARTED ? 0
-                           : entry->ready_ns <= of.now        ? 1
-                                                              : waits_again;
-                return 0;
-            },
-            &with);
-    });
-    return error != 0 ? static_cast<int>(error) : found;
-}
-
-std::int64_t change(tw_durable &durable, const tw_durable_filter &filter, const char *key,
-                    tw_store_change what) {
-    return durable.put_queue.ask([&](const tw_store &store, void *connection) -> std::int64_t {
-        return store.change != nullptr ? store.change(connection, &filter, key, what) : -EOPNOTSUPP;
-    });
-}
-
-void look_again(tw_durable &durable, const char *kind) {
-    if (durable.member != nullptr && durable.member->membership.note_pending(kind, 0))
-        durable.member->membership_loop->ring();
-}
-
-// Another transaction may change the job between the call and the look, so this tries again.
-int fire_now(tw_durable &durable, const char *kind, const char *key) {
-    constexpr int most_tries = 10;
-    tw_durable_filter filter = {};
-    filter.kind = kind;
-    member *const own = durable.member.get();
-    for (int tries = 0; tries < most_tries; ++tries) {
-        const std::int64_t held = own != nullptr ? own->jobs.token_of(kind, key) : 0;
-        const std::int64_t fired = change(durable, filter, key, TW_STORE_FIRE);
-        if (fired < 0)
-            return static_cast<int>(fired);
-        if (fired > 0) {
-            if (held != 0)
-                own->jobs.drop(held);
-            look_again(durable, kind);
-            return 1;
-        }
-        if (const int found = look_why_not(durable, kind, key); found != waits_again)
-            return found;
-    }
-    return refuse(-EBUSY, "other connections keep changing the job");
-}
-
-// Changes all jobs of a filter, batch by batch.
-std::int64_t change_all(tw_durable *durable, const tw_durable_filter *filter, tw_store_change what,
-                        unsigned states) {
-    constexpr std::size_t batch = 1000;
-    if (const int error = check_usable(durable); error != 0)
-        return error;
-    if (filter == nullptr)
-        return refuse(-EINVAL, "the filter is null");
-    if (const int error = check_filter(*filter); error != 0)
-        return error;
-    tw_durable_filter some = *filter;
-    if (states != 0 && some.states != 0 && (some.states & states) == 0)
-        return 0;
-    some.states = states != 0 ? states : some.states;
-    return guarded([&]() -> std::int64_t {
-        std::int64_t all = 0, changed = 0;
-        do {
-            const std::size_t left =
-                filter->limit != 0 ? filter->limit - static_cast<std::size_t>(all) : batch;
-            some.limit = std::min(left, batch);
-            changed = some.limit != 0 ? change(*durable, some, nullptr, what) : 0;
-            all += std::max<std::int64_t>(changed, 0);
-        } while (changed > 0);
-        if (all > 0 && what == TW_STORE_FIRE)
-            look_again(*durable, filter->kind);
-        return changed < 0 ? changed : all;
-    });
-}
 
 // Ends a walk of the store over what is not a job, as `walk` does.
 template <class Item> struct looking {
@@ -347,9 +358,7 @@ TW_API int tw_durable_members(tw_durable *durable, tw_durable_member_visitor *ea
     looking<tw_durable_member> visits{each, arg};
     const auto result = guarded([&] {
         return durable->put_queue.ask([&](const tw_store &store, void *connection) {
-            return store.members != nullptr
-                       ? store.members(connection, looking<tw_durable_member>::visit, &visits)
-                       : -EOPNOTSUPP;
+            return store.members(connection, looking<tw_durable_member>::visit, &visits);
         });
     });
     return visits.end != 0 ? visits.end : static_cast<int>(result);
@@ -367,9 +376,7 @@ TW_API int tw_durable_tallies(tw_durable *durable, const int64_t *times, size_t 
     looking<tw_durable_tally> visits{each, arg};
     const auto result = guarded([&] {
         return durable->put_queue.ask([&](const tw_store &store, void *connection) {
-            return store.tallies != nullptr ? store.tallies(connection, times, count, most,
-                                                            looking<tw_durable_tally>::visit, &visits)
-                                            : -EOPNOTSUPP;
+            return store.tallies(connection, times, count, most, looking<tw_durable_tally>::visit, &visits);
         });
     });
     return visits.end != 0 ? visits.end : static_cast<int>(result);

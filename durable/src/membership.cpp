@@ -286,9 +286,7 @@ int membership::announce() {
     if (is_told || !database_.is_known())
         return 0;
     const auto error = connection_.ask([&](const tw_store &store, void *connection) {
-        return store.announce != nullptr
-                   ? store.announce(connection, &member, kinds.data(), kinds.size(), offset)
-                   : 0;
+        return store.announce(connection, &member, kinds.data(), kinds.size(), offset);
     });
     if (error == -ESTALE) {
         renew_at_ = 0;  // the renewal finds out whether the member is dead

@@ -218,6 +218,20 @@ TEST(a_fire_on_demand_leaves_the_schedule_as_it_is) {
     assert_keeps_schedule(job);
 }
 
+TEST(a_fire_on_demand_long_before_the_first_due_time_leaves_it_as_it_is) {
+    const struct tw_durable_job job = {.kind = "mail", .key = "1", .due_ns = 5 * HOUR, .period_ns = HOUR};
+    const int64_t first = tw_durable_now(self->jobs) + 5 * HOUR;
+    put(self, job);
+    assert_int_equal(tw_durable_fire_now(self->jobs, "mail", "1"), 1);
+    advance(self, SECOND);
+    assert_int_equal(self->count, 1);
+    advance(self, 4 * HOUR);
+    assert_int_equal(self->count, 1);
+    advance(self, HOUR);
+    assert_int_equal(self->count, 2);
+    assert_in_range(self->fires[1].due_ns, first - MS, first + MS);
+}
+
 static int tries_to_fire;
 
 static enum tw_durable_answer fires_itself(struct tw_durable_fire *fire, struct process *process) {
@@ -268,6 +282,65 @@ TEST(many_failed_jobs_are_requeued_at_once) {
     assert_int_equal(tw_durable_requeue_many(self->jobs, &any), 3);
     advance(self, MINUTE);
     assert_int_equal(tw_durable_count(self->jobs, NULL), 1);
+}
+
+/* The last claimed jobs of another process. */
+static struct tw_store_outcome failures[2000];
+static char failed_keys[2000][16];
+static size_t failed_count;
+
+static int take_to_fail(const struct tw_durable_entry *entry, int64_t row, UNUSED void *arg) {
+    snprintf(failed_keys[failed_count], sizeof failed_keys[0], "%s", entry->job.key);
+    failures[failed_count] = (struct tw_store_outcome){.kind = "post",
+                                                       .key = failed_keys[failed_count],
+                                                       .token = entry->token,
+                                                       .row = row,
+                                                       .what = TW_STORE_FAIL,
+                                                       .due_ns = entry->job.due_ns,
+                                                       .ready_ns = entry->job.due_ns};
+    ++failed_count;
+    return 0;
+}
+
+/* Another process claims all jobs that are ready, and its handlers fail at once. */
+static void fail_all(void) {
+    void *const another = open_another();
+    const char *const kind = "post";
+    struct tw_store_claim claim = {.kinds = &kind, .kinds_count = 1, .limit = 2000};
+    struct tw_store_look look;
+    failed_count = 0;
+    assert_int_equal(inner_store()->join(another, "B", HOUR, &claim.member), 0);
+    assert_int_equal(inner_store()->claim(another, &claim, take_to_fail, NULL, &look), 0);
+    assert_int_equal(inner_store()->settle(another, &claim.member, failures, failed_count), 0);
+    assert_int_equal(inner_store()->leave(another, &claim.member), 0);
+    inner_store()->close(another);
+}
+
+TEST(a_requeue_of_many_ends_although_their_handlers_fail_at_once) {
+    begin_scripted((struct tw_durable_options){0});
+    put_hundreds(1001);
+    advance(self, HOUR);
+    fail_all();
+    assert_int_equal(failed_count, 1001);
+    script.change = (struct plan){.times = 5, .act = fail_all};
+    assert_int_equal(tw_durable_requeue_many(self->jobs, &(struct tw_durable_filter){0}), 1001);
+    assert_int_equal(failed_count, 1);
+    script.change = (struct plan){.times = 5, .act = fail_all};
+    const struct tw_durable_filter oldest_first = {.ready_before_ns = TW_NO_DEADLINE};
+    assert_int_equal(tw_durable_requeue_many(self->jobs, &oldest_first), 1001);
+    script.change = (struct plan){0};
+}
+
+TEST(a_held_job_that_is_removed_with_others_leaves_the_process) {
+    begin_with((struct tw_durable_options){.horizon_ns = MINUTE});
+    put(self, mail("17", 50 * SECOND));
+    advance(self, SECOND);
+    struct tw_durable_counts stats;
+    tw_durable_stats(self->jobs, &stats);
+    assert_int_equal(stats.held, 1);
+    assert_int_equal(tw_durable_cancel_many(self->jobs, &(struct tw_durable_filter){0}), 1);
+    tw_durable_stats(self->jobs, &stats);
+    assert_int_equal(stats.held, 0);
 }
 
 /* --- members ------------------------------------------------------------------------------- */

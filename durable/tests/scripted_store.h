@@ -21,7 +21,8 @@ struct plan {
 static UNUSED const unsigned each_time = UINT32_MAX;
 
 static struct script {
-    struct plan open, put, remove, join, renew, resume, bury, claim, start, settle, listen, announce, now;
+    struct plan open, put, remove, change, join, renew, resume, bury, claim, start, settle, listen, announce,
+        now;
     const char *locked;     /* the key of a job that another transaction has locked; NULL: none */
     int outage;             /* every call returns this without being carried out; 0: there is no outage */
     int64_t clock_ahead_ns; /* how far the database's clock is ahead of the runtime's */
@@ -68,6 +69,10 @@ static int error_after(struct plan *plan, int result) {
 PASSES_ON(put,
           (void *of, struct tw_store_put *puts, size_t count, int keep, const struct tw_store_member *member),
           of, puts, count, keep, member)
+PASSES_ON(change,
+          (void *of, const struct tw_durable_filter *filter, const char *key, enum tw_store_change what,
+           tw_store_changed *each, void *arg),
+          of, filter, key, what, each, arg)
 PASSES_ON(remove, (void *of, const char *kind, const char *key), of, kind, key)
 PASSES_ON(join, (void *of, const char *name, int64_t lease_ns, struct tw_store_member *member), of, name,
           lease_ns, member)
@@ -155,6 +160,7 @@ static const struct tw_store *scripted_store(void) {
     table.open = scripted_open;
     table.put = scripted_put;
     table.remove = scripted_remove;
+    table.change = scripted_change;
     table.join = scripted_join;
     table.renew = scripted_renew;
     table.resume = scripted_resume;

@@ -245,7 +245,7 @@ constexpr tw_store store = {
     .now = read_clock,
     .put = put,
     .remove = faulty<&tw_store::remove>::call,
-    .requeue = faulty<&tw_store::requeue>::call,
+    .change = faulty<&tw_store::change>::call,
     .list = faulty<&tw_store::list>::call,
     .count = faulty<&tw_store::count>::call,
     .join = join,
@@ -259,9 +259,8 @@ constexpr tw_store store = {
     .listen = nullptr,
     .read_notifications = nullptr,
     .announce = faulty<&tw_store::announce>::call,
-    .members = nullptr,
-    .tallies = nullptr,
-    .change = nullptr,
+    .members = faulty<&tw_store::members>::call,
+    .tallies = faulty<&tw_store::tallies>::call,
 };
 
 // --- the oracle ----------------------------------------------------------------------------------

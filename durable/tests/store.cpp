@@ -227,7 +227,23 @@ int connection::remove(const std::string &kind, const std::string &key) {
 }
 
 std::int64_t connection::requeue(const char *kind, const char *key) {
-    return store().requeue(raw_, kind, key);
+    tw_durable_filter failed{};
+    failed.kind = kind;
+    failed.states = TW_DURABLE_FAILED;
+    return change(failed, TW_STORE_FIRE, key);
+}
+
+std::int64_t connection::change(const tw_durable_filter &filter, tw_store_change what, const char *key,
+                                std::vector<changed_job> *all) {
+    std::vector<changed_job> found;
+    const auto note = [](const tw_durable_entry *entry, int changed, void *arg) {
+        static_cast<std::vector<changed_job> *>(arg)->push_back({copy_of(*entry), changed});
+        return 0;
+    };
+    assert_int_equal(store().change(raw_, &filter, key, what, note, &found), 0);
+    if (all != nullptr)
+        *all = found;
+    return std::count_if(found.begin(), found.end(), [](const changed_job &job) { return job.changed > 0; });
 }
 
 std::vector<seen> connection::list(const tw_durable_filter &filter) {

@@ -265,7 +265,7 @@ TEST(a_member_of_a_former_epoch_announces_nothing) {
 // --- changes -------------------------------------------------------------------------------------
 
 std::int64_t change(const tw_durable_filter &filter, tw_store_change what, const char *key = nullptr) {
-    return store().change(to.raw(), &filter, key, what);
+    return to.change(filter, what, key);
 }
 
 std::int64_t fire(const char *kind, const char *key) {
@@ -291,6 +291,21 @@ TEST(a_change_removes_what_a_filter_selects) {
     }
     assert_int_equal(change({}, TW_STORE_REMOVE), 4);
     assert_int_equal(to.count(), 0);
+}
+
+TEST(a_change_shows_the_jobs_as_they_were_in_their_order) {
+    put_each_state();
+    std::vector<changed_job> all;
+    const std::vector<seen> before = to.list();
+    assert_int_equal(to.change({}, TW_STORE_FIRE, nullptr, &all), 3);
+    assert_int_equal(all.size(), before.size());
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        const seen &job = before[i];
+        assert_true(all[i].job.kind == job.kind && all[i].job.key == job.key);
+        assert_true(all[i].job.ready == job.ready && all[i].job.token == job.token);
+        assert_int_equal(all[i].job.state == TW_DURABLE_STARTED, job.state == TW_DURABLE_STARTED);
+        assert_int_equal(all[i].changed, job.key != "started" && job.key != "pending");
+    }
 }
 
 TEST(a_fire_makes_a_job_ready_now) {
@@ -350,7 +365,7 @@ TEST(a_fire_of_a_periodic_job_keeps_its_schedule) {
     to.put(job);
     assert_int_equal(fire("mail", "period"), 1);
     assert_int_equal(fire("mail", "cron"), 1);
-    assert_true(to.get("mail", "period")->job.due_ns == now - 5 * minute);
+    assert_true(to.get("mail", "period")->job.due_ns == now + 15 * minute);
     const seen cron = to.get("mail", "cron").value();
     assert_true(cron.job.due_ns == cron.ready - us && cron.ready >= now);
     assert_int_equal(to.claim(who, {"mail"}).size(), 2);

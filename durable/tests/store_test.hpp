@@ -35,6 +35,12 @@ struct seen {
     std::uint32_t attempts = 0;
 };
 
+// A job that a change has selected, as it was before, and what the store says of it.
+struct changed_job {
+    seen job;
+    int changed;
+};
+
 class connection {
   public:
     // The second constructor leaves the connection closed, until `open`.
@@ -64,6 +70,9 @@ class connection {
     tw_store_put put_held(const tw_durable_job &job, const tw_store_member &member, bool keep = false);
     int remove(const std::string &kind, const std::string &key);
     std::int64_t requeue(const char *kind = nullptr, const char *key = nullptr);
+    // Returns how many jobs have changed, and stores all that were selected in `all`.
+    std::int64_t change(const tw_durable_filter &filter, tw_store_change what, const char *key = nullptr,
+                        std::vector<changed_job> *all = nullptr);
     std::vector<seen> list(const tw_durable_filter &filter = {});
     std::int64_t count(const tw_durable_filter &filter = {});
     std::optional<seen> get(const std::string &kind, const std::string &key);

@@ -31,7 +31,7 @@ struct amount {
 
 struct kind_census {
     std::string kind;
-    amount pending, late, late_a_minute, late_an_hour, late_a_day, failed, given_up;
+    amount pending, late, late_a_minute, late_an_hour, late_a_day, failed, given_up, waiting;
     std::uint64_t held = 0, started = 0;
     std::int64_t first_ready_ns = TW_NO_DEADLINE;
     std::size_t handled_by = 0;  // processes that are alive

@@ -23,7 +23,8 @@ void print_states(const census &all) {
                                                                  {"held", each.held},
                                                                  {"started", each.started},
                                                                  {"failed", each.failed.least},
-                                                                 {"given_up", each.given_up.least}};
+                                                                 {"given_up", each.given_up.least},
+                                                                 {"waiting", each.waiting.least}};
         for (const auto &[state, count] : states)
             std::printf("tickwheel_jobs{kind=%s,state=\"%s\"} %" PRIu64 "\n", kind.c_str(), state, count);
     }

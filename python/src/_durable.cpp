@@ -361,10 +361,11 @@ PyObject *register_handler(PyObject *self, PyObject *arguments) {
 bool read_job(PyObject *from, tw_durable_job &job) {
     Py_ssize_t size;
     const char *payload;
-    long long due, period, grace;
+    long long due, period, grace, within;
     int missed;
-    if (!PyArg_ParseTuple(from, "ssy#LpLzziL", &job.kind, &job.key, &payload, &size, &due, &job.absolute,
-                          &period, &job.cron, &job.zone, &missed, &grace))
+    if (!PyArg_ParseTuple(from, "ssy#LpLzziLzzL", &job.kind, &job.key, &payload, &size, &due, &job.absolute,
+                          &period, &job.cron, &job.zone, &missed, &grace, &job.group, &job.waits_for,
+                          &within))
         return false;
     job.payload = payload;
     job.size = static_cast<std::size_t>(size);
@@ -372,6 +373,7 @@ bool read_job(PyObject *from, tw_durable_job &job) {
     job.period_ns = period;
     job.missed = static_cast<tw_durable_missed>(missed);
     job.grace_ns = grace;
+    job.within_ns = within;
     return true;
 }
 
@@ -416,7 +418,7 @@ PyObject *requeue(PyObject *self, PyObject *arguments) {
 }
 
 struct row {
-    std::string kind, key, payload, cron, zone, holder, error;
+    std::string kind, key, payload, cron, zone, holder, error, group, waits_for;
     bool is_held, has_error;
     tw_durable_entry entry;
 
@@ -424,19 +426,21 @@ struct row {
         : kind(from.job.kind), key(from.job.key),
           payload(static_cast<const char *>(from.job.payload), from.job.size), cron(text(from.job.cron)),
           zone(text(from.job.zone)), holder(text(from.holder)), error(text(from.error)),
+          group(text(from.job.group)), waits_for(text(from.job.waits_for)),
           is_held(from.holder != nullptr), has_error(from.error != nullptr), entry(from) {}
 
     static const char *text(const char *from) { return from != nullptr ? from : ""; }
     const char *unless_empty(const std::string &from) const { return from.empty() ? nullptr : from.c_str(); }
 
     PyObject *tuple() const {
-        return Py_BuildValue("ssy#LLLzziILzz", kind.c_str(), key.c_str(), payload.data(),
+        return Py_BuildValue("ssy#LLLzziILzzzz", kind.c_str(), key.c_str(), payload.data(),
                              static_cast<Py_ssize_t>(payload.size()),
                              static_cast<long long>(entry.job.due_ns), static_cast<long long>(entry.ready_ns),
                              static_cast<long long>(entry.job.period_ns), unless_empty(cron),
                              unless_empty(zone), static_cast<int>(entry.state),
                              static_cast<unsigned>(entry.attempts), static_cast<long long>(entry.token),
-                             is_held ? holder.c_str() : nullptr, has_error ? error.c_str() : nullptr);
+                             is_held ? holder.c_str() : nullptr, has_error ? error.c_str() : nullptr,
+                             unless_empty(group), unless_empty(waits_for));
     }
 };
 
@@ -476,13 +480,14 @@ PyObject *get(PyObject *self, PyObject *arguments) {
 
 bool read_filter(PyObject *arguments, tw_durable_filter &filter) {
     Py_ssize_t limit;
-    if (!PyArg_ParseTuple(arguments, "zIzn", &filter.kind, &filter.states, &filter.after, &limit))
+    if (!PyArg_ParseTuple(arguments, "zIznz", &filter.kind, &filter.states, &filter.after, &limit,
+                          &filter.group))
         return false;
     filter.limit = static_cast<std::size_t>(limit);
     return true;
 }
 
-// list(kind, states, after, limit)
+// list(kind, states, after, limit, group)
 PyObject *list(PyObject *self, PyObject *arguments) {
     tw_durable_filter filter = {};
     std::vector<row> rows;

@@ -54,6 +54,7 @@ class State(enum.IntFlag):
     STARTED = 4
     FAILED = 8
     GIVEN_UP = 16
+    WAITING = 32
 
 
 class Event(enum.IntEnum):
@@ -106,6 +107,9 @@ class Job:
     zone: str | None = None
     missed: str = "coalesce"  # or "burst" or "skip"
     grace: float | timedelta = 0  # 0 stands for 1 s
+    group: str | None = None  # the job belongs to this group until it has ended
+    waits_for: str | None = None  # it fires when no job of this group is left, and not before it is due
+    within: float | timedelta = 0  # puts that replace it make it due no later than this long after the first
 
     def _native(self):
         if self.missed not in _MISSED:
@@ -116,7 +120,7 @@ class Job:
             raise ValueError("the job has a delay and a time")
         due = _ns(self.delay) if self.at is None else _ns(self.at - _EPOCH)
         return (self.kind, self.key, _bytes(self.payload), due, self.at is not None, _ns(self.every), self.cron,
-                self.zone, _MISSED[self.missed], _ns(self.grace))
+                self.zone, _MISSED[self.missed], _ns(self.grace), self.group, self.waits_for, _ns(self.within))
 
 
 class _Payload:
@@ -135,7 +139,7 @@ class Entry(_Payload):
     key: str
     payload: bytes
     due: datetime  # the due time that fires next
-    ready: datetime  # when it can fire: due, or later after a failure
+    ready: datetime | None  # when it can fire: due, or later after a failure; None: it waits for a group
     every: timedelta
     cron: str | None
     zone: str | None
@@ -144,12 +148,15 @@ class Entry(_Payload):
     token: int
     holder: str | None
     error: str | None  # why the last try failed
+    group: str | None
+    waits_for: str | None  # None unless it is waiting
 
     @classmethod
     def _of(cls, row):
         kind, key, payload, due, ready, every, cron, zone, state, *rest = row
-        return cls(kind, key, payload, _time(due), _time(ready), timedelta(microseconds=every // 1000), cron, zone,
-                   State(state), *rest)
+        state = State(state)
+        return cls(kind, key, payload, _time(due), _time(ready) if state != State.WAITING else None,
+                   timedelta(microseconds=every // 1000), cron, zone, state, *rest)
 
 
 class Fire(_Payload):
@@ -261,12 +268,13 @@ class Jobs:
         rows = self._connection.get(kind, key)
         return Entry._of(rows[0]) if rows else None
 
-    def list(self, kind=None, *, states=State(0), after=None, limit=0):
-        """Returns jobs in the order of kind and key: only those of `kind`, in `states`, with keys after `after`."""
-        return [Entry._of(row) for row in self._connection.list(kind, states, after, limit)]
+    def list(self, kind=None, *, states=State(0), after=None, limit=0, group=None):
+        """Returns jobs in the order of kind and key: only those of `kind`, in `states`, with keys after `after`, of
+        `group`."""
+        return [Entry._of(row) for row in self._connection.list(kind, states, after, limit, group)]
 
-    def count(self, kind=None, *, states=State(0)):
-        return self._connection.count(kind, states, None, 0)
+    def count(self, kind=None, *, states=State(0), group=None):
+        return self._connection.count(kind, states, None, 0, group)
 
     def now(self):
         """The present time of the database's clock."""

@@ -17,6 +17,7 @@ class State(enum.IntFlag):
     STARTED = 4
     FAILED = 8
     GIVEN_UP = 16
+    WAITING = 32
 
 class Event(enum.IntEnum):
     CONNECTED = 0
@@ -42,6 +43,9 @@ class Job:
     zone: str | None = None
     missed: _Missed = "coalesce"
     grace: _Span = 0
+    group: str | None = None
+    waits_for: str | None = None
+    within: _Span = 0
 
 @dataclass(frozen=True)
 class Entry:
@@ -49,7 +53,7 @@ class Entry:
     key: str
     payload: bytes
     due: datetime
-    ready: datetime
+    ready: datetime | None
     every: timedelta
     cron: str | None
     zone: str | None
@@ -58,6 +62,8 @@ class Entry:
     token: int
     holder: str | None
     error: str | None
+    group: str | None
+    waits_for: str | None
     def text(self) -> str: ...
     def json(self) -> Any: ...
 
@@ -107,6 +113,9 @@ class Jobs:
         zone: str | None = None,
         missed: _Missed = "coalesce",
         grace: _Span = 0,
+        group: str | None = None,
+        waits_for: str | None = None,
+        within: _Span = 0,
     ) -> None: ...
     def add(
         self,
@@ -121,15 +130,24 @@ class Jobs:
         zone: str | None = None,
         missed: _Missed = "coalesce",
         grace: _Span = 0,
+        group: str | None = None,
+        waits_for: str | None = None,
+        within: _Span = 0,
     ) -> bool: ...
     def put_many(self, jobs: Iterable[Job], *, keep: bool = False) -> None: ...
     def cancel(self, kind: str, key: str) -> bool: ...
     def requeue(self, kind: str | None = None, key: str | None = None) -> int: ...
     def get(self, kind: str, key: str) -> Entry | None: ...
     def list(
-        self, kind: str | None = None, *, states: State = ..., after: str | None = None, limit: int = 0
+        self,
+        kind: str | None = None,
+        *,
+        states: State = ...,
+        after: str | None = None,
+        limit: int = 0,
+        group: str | None = None,
     ) -> builtins.list[Entry]: ...
-    def count(self, kind: str | None = None, *, states: State = ...) -> int: ...
+    def count(self, kind: str | None = None, *, states: State = ..., group: str | None = None) -> int: ...
     def now(self) -> datetime: ...
     def stats(self) -> dict[str, Any]: ...
     def handler(

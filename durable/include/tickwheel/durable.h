@@ -32,7 +32,6 @@
  *   -EBADMSG     the database is damaged, the file is not a database, or its log was deleted
  *   -EPROTO      the tables are those of a later release, or have been changed
  *   -EDEADLK     called by a visitor of the same connection
- *   -EOPNOTSUPP  a store of your own lacks the function, which it may
  *   -EIO         another error of the database, which tw_durable_explain describes
  *   -ENOMEM      out of memory
  *   -ECHILD      this process is a fork of the one that opened the database
@@ -369,24 +368,26 @@ TW_MUST_CHECK int tw_durable_put_many(struct tw_durable *durable, const struct t
  *   -ENOENT  there is no such job */
 int tw_durable_cancel(struct tw_durable *durable, const char *kind, const char *key);
 
-/* Makes a failed job fire again, at once and with all its tries. With `key` null, all failed jobs
- * of the kind; with both null, all. Returns how many.
+/* Makes a failed job fire again, at once and with all its tries. With `key` null, all failed jobs of the
+ * kind, as tw_durable_requeue_many; with both null, all. Returns how many.
  *   -EINVAL  also: a malformed name; a key without a kind
  *   -ENOENT  `key` is not null, and no failed job has this name */
 int64_t tw_durable_requeue(struct tw_durable *durable, const char *kind, const char *key);
 
 /* Makes a job fire now, even if it waits for its due time, its next try or a group, or has failed. A job that
- * fires once keeps its due time. A periodic job keeps its schedule: it fires once more, a cron job for the present time,
- * a job with a period for its last due time, and then goes on with the due time for which it was waiting.
+ * fires once keeps its due time. A periodic job keeps its schedule: it fires once more, a cron job for the
+ * present time, a job with a period for the due time before the next, and then goes on with the due time for
+ * which it was waiting.
  * Returns 1, or 0 if the job was started: then the call changes nothing.
  *   -EINVAL  also: a malformed name
  *   -ENOENT  there is no such job */
 int tw_durable_fire_now(struct tw_durable *durable, const char *kind, const char *key);
 
 /* As tw_durable_cancel and tw_durable_requeue, for all jobs that `filter` selects; only failed jobs are
- * requeued. The calls work in transactions of at most 1,000 jobs, and skip jobs that another transaction has
- * locked. `limit` bounds the number of all jobs. Each returns how many jobs it has removed or requeued.
- * Removed jobs count although their handlers were started, unless `states` leaves these out.
+ * requeued. The calls go once through the jobs, in transactions of at most 1,000, and skip those that
+ * another transaction has locked. `limit` bounds how many they change. Each returns how many jobs it has
+ * removed or requeued. Removed jobs count although their handlers were started, unless `states` leaves these
+ * out.
  *   -EINVAL  also: the filter has a malformed name or state, or is null */
 int64_t tw_durable_cancel_many(struct tw_durable *durable, const struct tw_durable_filter *filter);
 int64_t tw_durable_requeue_many(struct tw_durable *durable, const struct tw_durable_filter *filter);

@@ -39,7 +39,7 @@
  * goes back in time, by a failover or a restored backup, can give a number twice. So epochs begin at random.
  *
  * Each function is one transaction: it happens as a whole or not at all. The effects of `put`, `remove`,
- * `requeue` and `claim` survive a power cut once they have returned. The effect of `start` survives a crash
+ * `change` and `claim` survive a power cut once they have returned. The effect of `start` survives a crash
  * of the database that the process survives; otherwise `remove` could report that it prevented a fire whose
  * handler is running. A crash or a power cut may undo other effects; at worst, that repeats fires. `now` is
  * always a reading of the database's clock while the function runs.
@@ -176,12 +176,17 @@ struct tw_store_outcome {
 /* What `change` does with a job. */
 enum tw_store_change {
     TW_STORE_REMOVE, /* deletes it, whichever member holds it */
-    TW_STORE_FIRE    /* makes it ready now and pending, unless it is started or ready; a waiting job no longer
-                        waits for its group. A failed job then has
-                        no attempts and no error. The due time of a job with a cron expression becomes now;
-                        that of a job with a period becomes its last due time that has come, so that the
+    TW_STORE_FIRE    /* makes it ready now and pending, unless it is started or ready. A failed job then has
+                        no attempts and no error, and a waiting job no group for which it waits. If the due
+                        time is still to come, that of a job with a cron expression becomes now, and that of a
+                        job with a period a period earlier, so that the
                         schedule stays. Notifies the connections that listen */
 };
+
+/* Receives a job that `change` has selected, as it was before: the entry has only name, state, ready_ns and
+ * token. `changed` is 1; or 0 if this change leaves such a job as it is; or -EBUSY if the job should have
+ * changed, but another transaction has locked or changed it. */
+typedef int tw_store_changed(const struct tw_durable_entry *entry, int changed, void *arg);
 
 /* Receives an entry, as tw_durable_visitor does. */
 typedef int tw_store_visitor(const struct tw_durable_entry *entry, void *arg);
@@ -230,9 +235,11 @@ struct tw_store {
      * such job. */
     int (*remove)(void *connection, const char *kind, const char *key);
 
-    /* Makes failed jobs pending, ready now, with no attempts and no error, and notifies the
-     * connections that listen. A null text stands for all kinds or all keys. Returns how many. */
-    int64_t (*requeue)(void *connection, const char *kind, const char *key);
+    /* Changes the jobs that the filter selects, and calls each(entry, changed, arg) on them, in the order of
+     * `list`; if `key` is not null, only the job with this key. Skips jobs that another transaction has
+     * locked, but waits for a job with a key. Returns 0, or what `each` returned if that is not 0. */
+    int (*change)(void *connection, const struct tw_durable_filter *filter, const char *key,
+                  enum tw_store_change what, tw_store_changed *each, void *arg);
 
     /* Calls each(entry, arg) on the jobs that the filter selects, in its order; if `key` is not null, only on
      * the job with this key. Returns 0, or what `each` returned if that is not 0. */
@@ -300,7 +307,7 @@ struct tw_store {
      * there was no notification. */
     int (*read_notifications)(void *connection, int64_t *ready_ns);
 
-    /* --- looking: a store may lack these, and the functions of durable.h then return -EOPNOTSUPP --- */
+    /* --- for people who look --- */
 
     /* Stores which kinds the member handles, and how far its machine's time of day is ahead of the database's
      * clock. -ESTALE: the member is dead, or its epoch has changed. */
@@ -311,11 +318,6 @@ struct tw_store {
     int (*members)(void *connection, tw_durable_member_visitor *each, void *arg);
     int (*tallies)(void *connection, const int64_t *times, size_t count, uint64_t most,
                    tw_durable_tally_visitor *each, void *arg);
-
-    /* Changes the jobs that the filter selects; if `key` is not null, only the job with this key. Returns how
-     * many. Skips jobs that another transaction has locked, unless the job has a key. */
-    int64_t (*change)(void *connection, const struct tw_durable_filter *filter, const char *key,
-                      enum tw_store_change what);
 };
 
 /* Returns the store of this build for an address, or NULL. */

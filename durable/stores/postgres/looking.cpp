@@ -137,41 +137,63 @@ std::int64_t count(session &server, const std::string &schema, const tw_durable_
 
 namespace {
 
-// A job that another transaction changes meanwhile has a new ctid, and the statement does not touch it. A
-// cron job is due a microsecond before it is ready, and a job with a period earlier still: such a fire counts
-// as a try for exactly this due time, however late the process takes it up.
+// A job that another transaction changes meanwhile has a new ctid, and the statement does not touch it. No
+// job is due exactly when it is ready: such a fire counts as a try for exactly this due time, however late
+// the process takes it up.
 constexpr const char *fire = R"(
-update $S.job set holder = null, failed = false, ready = now.time,
+update $S.job set holder = null, failed = false, ready = now.time, waits_for = null,
     attempts = case when failed then 0 else attempts end, error = case when failed then null else error end,
     due = case when due <= now.time then due
         when cron is not null then now.time - interval '1 microsecond'
-        when period is not null then greatest('1970-01-01 UTC', due -
-            ((extract(epoch from due - now.time) * 1000000)::int8 + period - 1) / period * period * interval '1 microsecond')
+        when period is not null then greatest('1970-01-01 UTC', due - period * interval '1 microsecond')
         else due end
 from (select clock_timestamp() as time) as now
 where ctid = any (array (select place from free)) and not started and (failed or ready > now.time))";
 
+// Whether `change` would change a job that it finds unlocked.
+const char *changes(tw_store_change what) {
+    return what == TW_STORE_REMOVE ? "true" : "not started and (failed or near.ready > clock_timestamp())";
+}
+
 }  // namespace
 
-std::int64_t change(session &server, const std::string &schema, const tw_durable_filter &filter,
-                    const char *key, tw_store_change what) {
+int change(session &server, const std::string &schema, const tw_durable_filter &filter, const char *key,
+           tw_store_change what, tw_store_changed *each, void *arg, std::set<std::string> &left) {
     selected chosen(filter, key);
-    const std::string from = chosen.from("ctid as place, kind, key, ready");
+    const std::string from =
+        chosen.from("ctid as place, kind, key, ready, token, holder is not null as held, started, failed");
     std::string with = chosen.with();
     with += with.empty() ? "with " : ", ";
     const std::string changed = what == TW_STORE_REMOVE
                                     ? "delete from $S.job where ctid = any (array (select place from free))"
                                     : std::string(fire);
     const std::string text =
-        with + "near as materialized (select place from " + from + chosen.limit() +
+        with + "near as materialized (select * from " + from + chosen.order() + chosen.limit() +
         "), free as materialized (select ctid as place from $S.job where ctid = any (array (select place "
         "from near)) for update" +
-        (key == nullptr ? " skip locked" : "") + "), done as (" + changed + " returning kind, ready), " +
+        (key == nullptr ? " skip locked" : "") + "), done as (" + changed + " returning kind, key, ready, of_group), " +
         told(what == TW_STORE_FIRE ? "done" : "done where false") +
-        " select (select count(*) from done), (select count(*) from told)";
-    rows done;
-    const int error = server.ask(in_schema(text.c_str(), schema), chosen.values().all, done);
-    return error != 0 ? error : done.int8(0, 0);
+        " select kind, key, near.ready, token, held, started, failed, done.ready is not null, " +
+        changes(what) + ", done.of_group, (select count(*) from told) from near left join done using (kind, key)" +
+        chosen.order();
+    rows found;
+    if (const int error = server.ask(in_schema(text.c_str(), schema), chosen.values().all, found); error != 0)
+        return error;
+    for (int row = 0; what == TW_STORE_REMOVE && row < found.count(); ++row)
+        if (!found.is_null(row, 9))
+            left.insert(found.text(row, 9));
+    for (int row = 0; row < found.count(); ++row) {
+        tw_durable_entry entry = {};
+        entry.job.kind = found.text(row, 0);
+        entry.job.key = found.text(row, 1);
+        entry.ready_ns = found.time(row, 2);
+        entry.token = found.int8(row, 3);
+        entry.state = state_of(found.truth(row, 4), found.truth(row, 5), found.truth(row, 6));
+        const int is_changed = found.truth(row, 7) ? 1 : found.truth(row, 8) ? -EBUSY : 0;
+        if (const int end = each(&entry, is_changed, arg); end != 0)
+            return end;
+    }
+    return 0;
 }
 
 int tallies(session &server, const std::string &schema, const std::int64_t *times, std::size_t count,

@@ -292,14 +292,6 @@ std::vector<std::string> statements_for(const std::string &schema, std::int64_t 
 
     all[remove_job] = "delete from $S.job where kind = $1 and key = $2 returning started, of_group";
 
-    all[requeue_failed] = std::string(R"(
-with done as (
-    update $S.job set failed = false, attempts = 0, error = null, ready = clock_timestamp()
-    where failed and ($1::text is null or kind = $1) and ($2::text is null or key = $2)
-    returning kind, ready),
-)") + told("done") + R"(
-select (select count(*) from done), (select count(*) from told))";
-
     all[join_as_member] = R"(
 insert into $S.member (name, lease_end, epoch)
 values ($1, clock_timestamp() + $2::int8 * interval '1 microsecond', floor(random() * 4503599627370496)::int8)

@@ -17,7 +17,6 @@ enum statement : std::size_t {
     put_holding_replacing,
     put_holding_keeping,
     remove_job,
-    requeue_failed,
     join_as_member,
     renew_lease,
     raise_epoch,

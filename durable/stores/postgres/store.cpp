@@ -332,14 +332,6 @@ int remove(void *connection, const char *kind, const char *key) {
     return done.truth(0, 0) ? 0 : 1;
 }
 
-int64_t requeue(void *connection, const char *kind, const char *key) {
-    parameters with;
-    with.add_text(kind).add_text(key);
-    rows done;
-    const int error = of(connection).server.call(requeue_failed, with, done);
-    return error != 0 ? error : done.int8(0, 0);
-}
-
 int list_jobs(void *connection, const tw_durable_filter *filter, const char *key, tw_store_visitor *each,
               void *arg) {
     return list(of(connection).server, of(connection).schema, *filter, key, each, arg);
@@ -349,9 +341,13 @@ int64_t count_jobs(void *connection, const tw_durable_filter *filter) {
     return count(of(connection).server, of(connection).schema, *filter);
 }
 
-int64_t change_jobs(void *connection, const tw_durable_filter *filter, const char *key,
-                    tw_store_change what) {
-    return change(of(connection).server, of(connection).schema, *filter, key, what);
+int change_jobs(void *connection, const tw_durable_filter *filter, const char *key, tw_store_change what,
+                tw_store_changed *each, void *arg) {
+    session &server = of(connection).server;
+    std::set<std::string> left;
+    const int result = change(server, of(connection).schema, *filter, key, what, each, arg, left);
+    release_those_waiting_for(server, left);
+    return result;
 }
 
 int tally_jobs(void *connection, const int64_t *times, size_t count, uint64_t most,
@@ -820,7 +816,7 @@ const tw_store postgres_store = {
     .now = guard<read_now>,
     .put = guard<put>,
     .remove = guard<remove>,
-    .requeue = guard<requeue>,
+    .change = guard<change_jobs>,
     .list = guard<list_jobs>,
     .count = guard<count_jobs>,
     .join = guard<join>,
@@ -836,7 +832,6 @@ const tw_store postgres_store = {
     .announce = guard<announce_kinds>,
     .members = guard<visit_members>,
     .tallies = guard<tally_jobs>,
-    .change = guard<change_jobs>,
 };
 
 }  // namespace tickwheel::durable

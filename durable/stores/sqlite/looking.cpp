@@ -140,33 +140,88 @@ std::int64_t count(session &of, const tw_durable_filter &filter) {
     return error != 0 ? error : counted.number(0);
 }
 
-// A cron job is due a microsecond before it is ready, and a job with a period earlier still: such a fire
-// counts as a try for exactly this due time, however late the process takes it up.
-std::int64_t change(session &to, const tw_durable_filter &filter, const char *only, tw_store_change what) {
-    return in_transaction(to, durability::full, [&]() -> std::int64_t {
+namespace {
+
+struct chosen_job {
+    std::int64_t place;
+    std::string kind, key;
+    tw_durable_entry entry = {};
+    bool is_changed = false;
+
+    chosen_job(std::int64_t at, const char *its_kind, const char *its_key)
+        : place(at), kind(its_kind), key(its_key) {}
+};
+
+int choose(session &of, const tw_durable_filter &filter, const char *only, std::vector<chosen_job> &into) {
+    selected chosen(filter, only);
+    if (const int error = chosen.needs_bound() ? add_bound(of, chosen) : 0; error != 0)
+        return error;
+    const std::string from = chosen.from("rowid as place, kind, key, ready, token, holder, started, failed");
+    query found(of, chosen.with() + "select * from " + from + chosen.order() + chosen.limit());
+    chosen.values().bind_to(found);
+    int result = found.row();
+    for (; result == 1; result = found.row()) {
+        const char *const kind = found.text(1), *const key = found.text(2);
+        if (found.is_cut())
+            return of.fail(-ENOMEM, "no memory");
+        chosen_job &job = into.emplace_back(found.number(0), kind, key);
+        job.entry.ready_ns = found.time(3);
+        job.entry.token = found.number(4);
+        job.entry.state = state_of(!found.is_null(5), found.number(6) != 0, found.number(7) != 0);
+    }
+    return result;
+}
+
+// No job is due exactly when it is ready: such a fire counts as a try for exactly this due time, however late
+// the process takes it up.
+std::string fire_at(std::int64_t now) {
+    const std::string at = std::to_string(now / microsecond);
+    return "update @job set holder = null, failed = 0, waits_for = null, ready = " + at +
+           ", attempts = case when failed = 1 then 0 else attempts end, "
+           "error = case when failed = 1 then null else error end, due = case when due <= " +
+           at + " then due when cron is not null then " + at +
+           " - 1 when period <> 0 then max(0, due - period) else due end "
+           "where started = 0 and (failed = 1 or ready > " +
+           at + ") and ";
+}
+
+}  // namespace
+
+int change(session &to, const tw_durable_filter &filter, const char *only, tw_store_change what,
+           tw_store_changed *each, void *arg) {
+    return in_small_transaction(to, durability::full, [&]() -> int {
         const std::int64_t now = to.now();
-        selected chosen(filter, only);
-        const std::string from = chosen.from("rowid as place, kind, key, ready");
-        const std::string places =
-            "rowid in (" + chosen.with() + "select place from " + from + chosen.limit() + ")";
-        if (what == TW_STORE_REMOVE) {
-            query removing(to, "delete from @job where " + places);
-            chosen.values().bind_to(removing);
-            return removing.run();
+        std::vector<chosen_job> jobs;
+        if (const int error = choose(to, filter, only, jobs); error != 0)
+            return error;
+        std::map<std::int64_t, chosen_job *> at;
+        std::string places;
+        for (chosen_job &job : jobs) {
+            at.emplace(job.place, &job);
+            places += (places.empty() ? "" : ",") + std::to_string(job.place);
         }
-        const std::string at = chosen.values().time(now);
-        query firing(to,
-                     "update @job set holder = null, failed = 0, ready = " + at +
-                         ", attempts = case when failed = 1 then 0 else attempts end, "
-                         "error = case when failed = 1 then null else error end, due = case when due <= " +
-                         at + " then due when cron is not null then " + at +
-                         " - 1 when period <> 0 then max(0, due - (due - " + at +
-                         " + period - 1) / period * period) else due end where " + places +
-                         " and started = 0 and (failed = 1 or ready > " + at + ")");
-        chosen.values().bind_to(firing);
-        const int fired = firing.run();
-        const int error = fired > 0 ? to.ring(now, now) : 0;
-        return error != 0 ? error : fired;
+        query changing(to, (what == TW_STORE_REMOVE ? "delete from @job where " : fire_at(now)) +
+                               "rowid in (" + places + ") returning rowid, of_group");
+        int row = changing.row();
+        effects done;
+        for (; row == 1; row = changing.row()) {
+            at.at(changing.number(0))->is_changed = true;
+            if (what == TW_STORE_FIRE)
+                done.first = now;
+            else if (const char *const group = changing.text(1); group != nullptr)
+                done.groups.insert(group);
+        }
+        if (row == 0)
+            row = changing.is_cut() ? to.fail(-ENOMEM, "no memory") : conclude(to, done, now);
+        if (row != 0)
+            return row;
+        for (chosen_job &job : jobs) {
+            job.entry.job.kind = job.kind.c_str();
+            job.entry.job.key = job.key.c_str();
+            if (const int end = each(&job.entry, job.is_changed ? 1 : 0, arg); end != 0)
+                return end;
+        }
+        return 0;
     });
 }
 

@@ -27,18 +27,20 @@ int conclude(session &to, effects &of, std::int64_t now);
 // Deletes one job in a transaction that has begun. Returns what `remove` returns.
 int remove_one(session &to, const char *kind, const char *key);
 
+tw_durable_state state_of(bool is_held, bool is_started, bool has_failed);
+
 // Makes an entry from a row with JOB_COLUMNS. Valid until the next row.
 int entry_of(session &of, query &row, tw_durable_entry &entry);
 
 int put(session &to, tw_store_put *puts, std::size_t count, bool keep, const tw_store_member *who);
 int remove(session &to, const char *kind, const char *key);
-std::int64_t requeue(session &to, const char *kind, const char *key);
 
 // --- looking.cpp
 
 int list(session &of, const tw_durable_filter &filter, const char *only, tw_store_visitor *each, void *arg);
 std::int64_t count(session &of, const tw_durable_filter &filter);
-std::int64_t change(session &to, const tw_durable_filter &filter, const char *only, tw_store_change what);
+int change(session &to, const tw_durable_filter &filter, const char *only, tw_store_change what,
+           tw_store_changed *each, void *arg);
 int tallies(session &of, const std::int64_t *times, std::size_t count, std::uint64_t most,
             tw_durable_tally_visitor *each, void *arg);
 int announce(session &to, const tw_store_member &who, const char *const *kinds, std::size_t count,

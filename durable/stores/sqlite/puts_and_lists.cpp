@@ -168,23 +168,6 @@ int remove(session &to, const char *kind, const char *key) {
     return in_small_transaction(to, durability::full, [=, &to] { return remove_one(to, kind, key); });
 }
 
-std::int64_t requeue(session &to, const char *kind, const char *key) {
-    return in_transaction(to, durability::full, [=, &to] {
-        const std::int64_t now = to.now();
-        query requeueing(to, key != nullptr    ? sql::requeue_one
-                             : kind != nullptr ? sql::requeue_kind
-                                               : sql::requeue_all);
-        requeueing.with_time(now);
-        if (kind != nullptr)
-            requeueing.with(kind);
-        if (key != nullptr)
-            requeueing.with(key);
-        const int requeued = requeueing.run();
-        const int error = requeued > 0 ? to.ring(now, now) : 0;
-        return error != 0 ? error : requeued;
-    });
-}
-
 // --- entries ---------------------------------------------------------------------------------
 
 namespace {
@@ -212,13 +195,13 @@ enum column {
     holder_name
 };
 
-tw_durable_state state_of(const query &row) {
-    if (!row.is_null(holder))
-        return row.number(started) != 0 ? TW_DURABLE_STARTED : TW_DURABLE_HELD;
-    return row.number(failed) != 0 ? TW_DURABLE_FAILED : TW_DURABLE_PENDING;
-}
-
 }  // namespace
+
+tw_durable_state state_of(bool is_held, bool is_started, bool has_failed) {
+    if (is_held)
+        return is_started ? TW_DURABLE_STARTED : TW_DURABLE_HELD;
+    return has_failed ? TW_DURABLE_FAILED : TW_DURABLE_PENDING;
+}
 
 int entry_of(session &of, query &row, tw_durable_entry &entry) {
     entry = {};
@@ -234,7 +217,7 @@ int entry_of(session &of, query &row, tw_durable_entry &entry) {
     entry.job.grace_ns = row.time(grace);
     entry.job.group = row.text(of_group);
     entry.job.waits_for = row.text(waits_for);
-    entry.state = state_of(row);
+    entry.state = state_of(!row.is_null(holder), row.number(started) != 0, row.number(failed) != 0);
     entry.ready_ns = row.time(ready);
     entry.attempts = static_cast<std::uint32_t>(row.number(attempts));
     entry.token = row.number(token);

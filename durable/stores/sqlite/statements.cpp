@@ -20,7 +20,6 @@ namespace {
 #define OF_DEAD "holder in (select id from @member where dead = 1)"
 #define IS_RELEASED \
     "waits_for = ?1 and not exists (select 1 from @job as left_over where left_over.of_group = ?1)"
-#define REQUEUE "update @job set failed = 0, ready = ?1, attempts = 0, error = null where failed = 1"
 
 // In the order of the enumeration.
 constexpr std::array<const char *, static_cast<std::size_t>(sql::count)> texts = {
@@ -43,9 +42,6 @@ constexpr std::array<const char *, static_cast<std::size_t>(sql::count)> texts =
     "where " IS_NAMED,
     "select started, of_group from @job where " IS_NAMED,
     "delete from @job where " IS_NAMED,
-    REQUEUE,
-    REQUEUE " and kind = ?2",
-    REQUEUE " and kind = ?2 and key = ?3",
 
     "select " JOB_COLUMNS " from " JOBS " where " IS_NAMED,
 

@@ -14,9 +14,6 @@ enum class sql : unsigned {
     find_replaced,
     is_started,
     delete_job,
-    requeue_all,
-    requeue_kind,
-    requeue_one,
     find_job,
 
     join,

@@ -190,8 +190,9 @@ int put(void *raw, tw_store_put *puts, std::size_t count, int keep, const tw_sto
 int remove(void *raw, const char *kind, const char *key) {
     return on(raw, [=](session &to) { return sqlite::remove(to, kind, key); });
 }
-std::int64_t requeue(void *raw, const char *kind, const char *key) {
-    return on(raw, [=](session &to) { return sqlite::requeue(to, kind, key); });
+int change(void *raw, const tw_durable_filter *filter, const char *key, tw_store_change what,
+           tw_store_changed *each, void *arg) {
+    return on(raw, [=](session &to) { return sqlite::change(to, *filter, key, what, each, arg); });
 }
 int list(void *raw, const tw_durable_filter *filter, const char *key, tw_store_visitor *each, void *arg) {
     return on(raw, [=](session &to) { return sqlite::list(to, *filter, key, each, arg); });
@@ -235,9 +236,6 @@ int members(void *raw, tw_durable_member_visitor *each, void *arg) {
 int tallies(void *raw, const std::int64_t *times, std::size_t count, std::uint64_t most,
             tw_durable_tally_visitor *each, void *arg) {
     return on(raw, [=](session &to) { return sqlite::tallies(to, times, count, most, each, arg); });
-}
-std::int64_t change(void *raw, const tw_durable_filter *filter, const char *key, tw_store_change what) {
-    return on(raw, [=](session &to) { return sqlite::change(to, *filter, key, what); });
 }
 
 // --- notifications ---------------------------------------------------------------------------
@@ -296,7 +294,7 @@ const tw_store sqlite_store = {
     .now = now,
     .put = put,
     .remove = remove,
-    .requeue = requeue,
+    .change = change,
     .list = list,
     .count = count,
     .join = join,
@@ -312,7 +310,6 @@ const tw_store sqlite_store = {
     .announce = announce,
     .members = members,
     .tallies = tallies,
-    .change = change,
 };
 
 }  // namespace tickwheel::durable

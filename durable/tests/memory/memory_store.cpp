@@ -104,7 +104,8 @@ int put(void *of, tw_store_put *puts, std::size_t count, int keep, const tw_stor
         const std::int64_t now = self.now();
         member *const holder = who != nullptr ? self.base->find_claimer(*who, now) : nullptr;
         put_batch batch(*self.base, puts, count, now);
-        self.base->tell(&self.listening, batch.carry_out(puts, keep != 0, holder), now);
+        const std::int64_t first = batch.carry_out(puts, keep != 0, holder);
+        self.base->tell(&self.listening, std::min(first, self.base->release_waiting(now)), now);
         return 0;
     });
 }
@@ -115,45 +116,10 @@ int remove(void *of, const char *kind_name, const char *key) {
         if (found == nullptr)
             return -ENOENT;
         const int prevented = found->started ? 0 : 1;
-        self.base->erase(*found);
-        return prevented;
-    });
-}
-
-void requeue_one(job &stored, std::int64_t now) {
-    database::take_out(stored);
-    stored.failed = false;
-    stored.data.attempts = 0;
-    stored.data.error.reset();
-    stored.data.ready = now;
-    database::put_in(stored);
-}
-
-std::int64_t requeue_in(kind &of, const char *key, std::int64_t now) {
-    if (key != nullptr) {
-        const auto at = of.jobs.find(key);
-        if (at == of.jobs.end() || !at->second.failed)
-            return 0;
-        requeue_one(at->second, now);
-        return 1;
-    }
-    const auto count = static_cast<std::int64_t>(of.failed.size());
-    while (!of.failed.empty())
-        requeue_one(**of.failed.begin(), now);
-    return count;
-}
-
-std::int64_t requeue(void *of, const char *kind_name, const char *key) {
-    return locked(of, [=](connection &self) {
         const std::int64_t now = self.now();
-        std::int64_t count = 0;
-        for (auto &[name, each] : self.base->kinds) {
-            if (kind_name == nullptr || name == kind_name)
-                count += requeue_in(each, key, now);
-        }
-        if (count > 0)
-            self.base->tell(&self.listening, now, now);
-        return count;
+        self.base->erase(*found);
+        self.base->tell(&self.listening, self.base->release_waiting(now), now);
+        return prevented;
     });
 }
 
@@ -179,6 +145,8 @@ struct copied_job {
         entry.job.payload = data.payload.empty() ? nullptr : data.payload.data();
         entry.job.cron = data.cron ? data.cron->c_str() : nullptr;
         entry.job.zone = data.zone ? data.zone->c_str() : nullptr;
+        entry.job.group = data.group ? data.group->c_str() : nullptr;
+        entry.job.waits_for = data.waits_for ? data.waits_for->c_str() : nullptr;
         entry.holder = entry.holder != nullptr ? holder_name.c_str() : nullptr;
         entry.error = data.error ? data.error->c_str() : nullptr;
         return &entry;
@@ -221,6 +189,8 @@ struct walk {
 
     [[nodiscard]] bool selects(const job &candidate) const {
         if (filter.states != 0 && (filter.states & static_cast<unsigned>(candidate.state())) == 0)
+            return false;
+        if (filter.group != nullptr && candidate.data.group != filter.group)
             return false;
         const std::int64_t ready = candidate.data.ready;
         if (filter.ready_before_ns == 0)
@@ -326,36 +296,47 @@ bool fire(job &stored, std::int64_t now) {
     if (data.due > now && data.cron)
         data.due = now - 1000;
     else if (data.due > now && data.period != 0)
-        data.due = std::max<std::int64_t>(0, data.due - (data.due - now + data.period - 1) / data.period *
-                                                            data.period);
+        data.due = std::max<std::int64_t>(0, data.due - data.period);
     if (stored.failed) {
         data.attempts = 0;
         data.error.reset();
     }
     data.ready = now;
+    data.waits_for.reset();
     stored.failed = false;
     stored.holder = nullptr;
     database::put_in(stored);
     return true;
 }
 
-std::int64_t change(void *of, const tw_durable_filter *filter, const char *key, tw_store_change what) {
-    return locked(of, [=](connection &self) {
+int change(void *of, const tw_durable_filter *filter, const char *key, tw_store_change what,
+           tw_store_changed *each, void *arg) {
+    struct seen {
+        copied_job job;
+        bool is_changed;
+    };
+    std::vector<seen> all;
+    const int error = locked(of, [&](connection &self) {
         const std::int64_t now = self.now();
-        std::int64_t count = 0;
-        for (job *const each : walk(*filter).all(*self.base)) {
-            if (key != nullptr && *each->key != key)
+        bool has_changed = false;
+        for (job *const found : walk(*filter).all(*self.base)) {
+            if (key != nullptr && *found->key != key)
                 continue;
+            seen &one = all.emplace_back(seen{copied_job(*found), true});
             if (what == TW_STORE_REMOVE)
-                self.base->erase(*each);
-            else if (!fire(*each, now))
-                continue;
-            ++count;
+                self.base->erase(*found);
+            else
+                one.is_changed = fire(*found, now);
+            has_changed = has_changed || one.is_changed;
         }
-        if (count != 0 && what == TW_STORE_FIRE)
-            self.base->tell(&self.listening, now, now);
-        return count;
+        const std::int64_t first = has_changed && what == TW_STORE_FIRE ? now : self.base->release_waiting(now);
+        self.base->tell(&self.listening, first, now);
+        return 0;
     });
+    for (seen &one : all)
+        if (const int end = error == 0 ? each(one.job.visit(), one.is_changed ? 1 : 0, arg) : error; end != 0)
+            return end;
+    return error;
 }
 
 // --- tallies -------------------------------------------------------------------------------
@@ -376,6 +357,8 @@ tally tally_of(const std::string &name, const kind &of, const std::int64_t *time
             ++(state == TW_DURABLE_HELD ? all.seen.held : all.seen.started);
         else if (state == TW_DURABLE_FAILED)
             add(all.seen.failed);
+        else if (state == TW_DURABLE_WAITING)
+            add(all.seen.waiting);
         else
             add(all.pending[static_cast<std::size_t>(std::upper_bound(times, times + count, each.data.ready) -
                                                      times)]);
@@ -444,7 +427,7 @@ const tw_store memory_store = {
     .now = memory::now,
     .put = memory::put,
     .remove = memory::remove,
-    .requeue = memory::requeue,
+    .change = memory::change,
     .list = memory::list,
     .count = memory::count,
     .join = memory::join,
@@ -460,5 +443,4 @@ const tw_store memory_store = {
     .announce = memory::announce,
     .members = memory::members,
     .tallies = memory::tallies,
-    .change = memory::change,
 };

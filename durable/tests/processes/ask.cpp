@@ -9,6 +9,8 @@
 //                                    "retry" fails and is tried again after a minute
 //   put KIND KEY MILLISECONDS
 //   remove KIND KEY
+//   remove_all KIND
+//   fire KIND KEY                    now
 //   list                             one job on each line: kind, key, state and error
 //   jobs                             one job on each line: key, state, token, attempts, period and payload
 //   count | now | counts | dump | go | close
@@ -130,6 +132,20 @@ int remove(program &self, std::istream &words) {
     return tw_durable_cancel(self.jobs, kind.c_str(), key.c_str());
 }
 
+std::int64_t remove_all(program &self, std::istream &words) {
+    std::string kind;
+    words >> kind;
+    tw_durable_filter all{};
+    all.kind = kind.c_str();
+    return tw_durable_cancel_many(self.jobs, &all);
+}
+
+int fire(program &self, std::istream &words) {
+    std::string kind, key;
+    words >> kind >> key;
+    return tw_durable_fire_now(self.jobs, kind.c_str(), key.c_str());
+}
+
 int handle(program &self, std::istream &words) {
     std::string kind;
     words >> kind;
@@ -216,6 +232,10 @@ void carry_out(program &self, const std::string &verb, std::istream &words) {
         answer(self, put(self, words));
     else if (verb == "remove")
         answer(self, remove(self, words));
+    else if (verb == "remove_all")
+        answer(self, remove_all(self, words));
+    else if (verb == "fire")
+        answer(self, fire(self, words));
     else if (verb == "count")
         answer(self, tw_durable_count(self.jobs, nullptr));
     else if (verb == "list")

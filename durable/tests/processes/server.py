@@ -560,6 +560,31 @@ def a_lock_on_a_job_that_nobody_knows_of_stops_no_other(bench):
     wait_until(lambda: bench.sql(free) == "1", "it is released", PROMPT_S)
 
 
+def a_removal_of_many_passes_over_what_is_locked(bench):
+    """The locked jobs fill the first batch, and a part of the second."""
+    schema = bench.schema()
+    putter = bench.opened(schema)
+    name = schema[7:]
+    bench.sql(f"select {name}.put('k', to_char(n, '0000'), now() + '1 h') from generate_series(1, 2500) as n;"
+              f"begin; select from {name}.job where key <= ' 1100' for update; prepare transaction 'lock'")
+    try:
+        putter.do("remove_all", "k", result=1400)
+    finally:
+        bench.sql("rollback prepared 'lock'")
+    putter.do("remove_all", "k", result=1100)
+
+
+def a_fire_on_demand_waits_for_a_lock(bench):
+    schema = bench.schema()
+    handler = bench.handler(schema)
+    handler.do("put", "k", "locked", 10**7)
+    with locked(bench, "locked", schema[7:]):
+        handler.say("fire", "k", "locked")
+        wait_until(lambda: bench.sql("select count(*) from pg_locks where not granted") != "0", "it waits for the lock")
+    expect(handler.answer()["result"] == 1, "it does not fire")
+    handler.fire("locked", PROMPT_S)
+
+
 def a_close_releases_all_but_what_is_locked(bench):
     schema = bench.schema()
     leaver, heir = bench.handler(schema), bench.opened("runtime=1", schema)
@@ -907,7 +932,8 @@ TESTS = [
     without_a_right_nothing_fires_and_an_event_says_why, a_lock_on_the_jobs_does_not_end_the_lease,
     jobs_that_two_others_remove_one_after_the_other_do_not_fire,
     a_lock_on_a_job_that_is_due_delays_no_other, a_lock_on_a_job_that_has_run_delays_no_other_answer,
-    a_lock_on_a_job_that_nobody_knows_of_stops_no_other, a_close_releases_all_but_what_is_locked,
+    a_lock_on_a_job_that_nobody_knows_of_stops_no_other, a_removal_of_many_passes_over_what_is_locked,
+    a_fire_on_demand_waits_for_a_lock, a_close_releases_all_but_what_is_locked,
     large_jobs_fire_however_short_the_lease, removed_jobs_do_not_fire_although_all_connections_break,
     a_removed_job_does_not_fire_although_one_connection_falls_silent,
     tables_of_others_are_refused, tables_of_a_later_release_are_refused,

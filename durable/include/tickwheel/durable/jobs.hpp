@@ -37,7 +37,8 @@ enum class durable_state : unsigned {
     held = TW_DURABLE_HELD,
     started = TW_DURABLE_STARTED,
     failed = TW_DURABLE_FAILED,
-    given_up = TW_DURABLE_GIVEN_UP
+    given_up = TW_DURABLE_GIVEN_UP,
+    waiting = TW_DURABLE_WAITING
 };
 
 // Refers to the caller's text or bytes, and is valid as long as they are.
@@ -69,6 +70,10 @@ struct durable_job {
     std::string_view cron{}, zone{};
     durable_missed missed = durable_missed::coalesce;
     std::chrono::nanoseconds grace{0};  // 0 stands for 1 s
+
+    // For jobs that fire once.
+    std::string_view group{}, waits_for{};
+    std::chrono::nanoseconds within{0};
 };
 
 // Selects jobs for a list or count; empty: all. See struct tw_durable_filter.
@@ -77,6 +82,7 @@ struct durable_filter {
     std::vector<durable_state> states{};
     std::string_view after{};
     std::size_t limit = 0;
+    std::string_view group{};
 };
 
 namespace detail {
@@ -109,7 +115,8 @@ inline std::string_view text_or_nothing(const char *text) {
 struct native_job {
     explicit native_job(const durable_job &from)
         : kind(durable_text(from.kind)), key(durable_text(from.key)), cron(durable_text(from.cron)),
-          zone(durable_text(from.zone)), job{} {
+          zone(durable_text(from.zone)), group(durable_text(from.group)),
+          waits_for(durable_text(from.waits_for)), job{} {
         if (from.at && from.after.count() != 0)
             refuse("the job has a delay and a time");
         const std::string_view bytes = from.payload.text();
@@ -120,6 +127,7 @@ struct native_job {
         job.period_ns = from.every.count();
         job.missed = static_cast<tw_durable_missed>(from.missed);
         job.grace_ns = from.grace.count();
+        job.within_ns = from.within.count();
     }
 
     // The result is valid until this object is moved or destroyed.
@@ -128,18 +136,21 @@ struct native_job {
         job.key = key.c_str();
         job.cron = cron.empty() ? nullptr : cron.c_str();
         job.zone = zone.empty() ? nullptr : zone.c_str();
+        job.group = group.empty() ? nullptr : group.c_str();
+        job.waits_for = waits_for.empty() ? nullptr : waits_for.c_str();
         return &job;
     }
 
-    std::string kind, key, cron, zone;
+    std::string kind, key, cron, zone, group, waits_for;
     tw_durable_job job;
 };
 
 struct native_filter {
     explicit native_filter(const durable_filter &from)
-        : kind(durable_text(from.kind)), after(durable_text(from.after)) {
+        : kind(durable_text(from.kind)), after(durable_text(from.after)), group(durable_text(from.group)) {
         filter.kind = kind.empty() ? nullptr : kind.c_str();
         filter.after = after.empty() ? nullptr : after.c_str();
+        filter.group = group.empty() ? nullptr : group.c_str();
         for (const durable_state state : from.states)
             filter.states |= static_cast<unsigned>(state);
         filter.limit = from.limit;
@@ -147,7 +158,7 @@ struct native_filter {
     native_filter(const native_filter &) = delete;
     native_filter &operator=(const native_filter &) = delete;
 
-    std::string kind, after;
+    std::string kind, after, group;
     tw_durable_filter filter = {};
 };
 
@@ -175,6 +186,10 @@ class durable_entry {
     }
     [[nodiscard]] std::string_view cron() const noexcept { return detail::text_or_nothing(entry_.job.cron); }
     [[nodiscard]] std::string_view zone() const noexcept { return detail::text_or_nothing(entry_.job.zone); }
+    [[nodiscard]] std::string_view group() const noexcept { return detail::text_or_nothing(entry_.job.group); }
+    [[nodiscard]] std::string_view waits_for() const noexcept {
+        return detail::text_or_nothing(entry_.job.waits_for);
+    }
     [[nodiscard]] durable_state state() const noexcept { return static_cast<durable_state>(entry_.state); }
     [[nodiscard]] std::uint32_t attempts() const noexcept { return entry_.attempts; }
     [[nodiscard]] std::int64_t token() const noexcept { return entry_.token; }

@@ -56,6 +56,8 @@ seen copy_of(const tw_durable_entry &entry) {
     copy.zone = copy_of(entry.job.zone);
     copy.holder = copy_of(entry.holder);
     copy.error = copy_of(entry.error);
+    copy.group = copy_of(entry.job.group);
+    copy.waits_for = copy_of(entry.job.waits_for);
     copy.state = entry.state;
     copy.ready = entry.ready_ns;
     copy.token = entry.token;

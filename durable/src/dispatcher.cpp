@@ -213,7 +213,8 @@ dispatcher::progress dispatcher::settle_some() {
         has_settled = has_settled || outcome.matched >= 0;
     }
     jobs_.finish_answers(outcomes_);
-    if (has_settled && membership_.note_settled(first_ready(asked)))
+    // On virtual time the membership must look for notifications, see job_calls.cpp.
+    if (has_settled && (membership_.note_settled(first_ready(asked)) || settings_.single_thread))
         call_membership_();
     return progress::some;
 }

@@ -61,6 +61,13 @@ int check_all(tw_durable &durable, const tw_durable_job *jobs, std::size_t count
     return 0;
 }
 
+// On virtual time no descriptor wakes the membership when there are notifications. So it must look for those of
+// this process's own changes, which may have released jobs that waited for a group.
+void ring_unless_notified(tw_durable &durable) {
+    if (durable.member != nullptr && durable.settings.single_thread)
+        durable.member->membership_loop->ring();
+}
+
 int put_for(tw_durable &durable, std::vector<tw_store_put> &puts, bool keep) {
     tw_store_member whom = {};
     if (durable.member == nullptr)
@@ -79,6 +86,7 @@ int put_for(tw_durable &durable, std::vector<tw_store_put> &puts, bool keep) {
             held.drop(token);
     if (own.note_puts(puts, whom, asked, error))
         durable.member->membership_loop->ring();
+    ring_unless_notified(durable);
     return error;
 }
 
@@ -184,6 +192,7 @@ int change(tw_durable &durable, const tw_durable_filter &filter, const char *key
         return static_cast<int>(error);
     for (const std::int64_t token : done.tokens)
         own->jobs.drop(token);
+    ring_unless_notified(durable);
     if (what == TW_STORE_FIRE && own->membership.note_pending(filter.kind, 0))
         own->membership_loop->ring();
     return 0;
@@ -289,6 +298,7 @@ TW_API int tw_durable_cancel(tw_durable *durable, const char *kind, const char *
             [&](const tw_store &store, void *connection) { return store.remove(connection, kind, key); }));
         if (result >= 0 && held != 0)
             own->jobs.drop(held);
+        ring_unless_notified(*durable);
         return explain_absent(result);
     });
 }

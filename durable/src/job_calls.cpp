@@ -61,8 +61,8 @@ int check_all(tw_durable &durable, const tw_durable_job *jobs, std::size_t count
     return 0;
 }
 
-// On virtual time no descriptor wakes the membership when there are notifications. So it must look for those of
-// this process's own changes, which may have released jobs that waited for a group.
+// On virtual time no descriptor wakes the membership when there are notifications. So it must look for those
+// of this process's own changes, which may have released jobs that waited for a group.
 void ring_unless_notified(tw_durable &durable) {
     if (durable.member != nullptr && durable.settings.single_thread)
         durable.member->membership_loop->ring();
@@ -112,8 +112,9 @@ int check_named(const tw_durable *durable, const char *kind, const char *key) {
 // An entry whose texts are valid UTF-8, even if another program has inserted the row.
 struct readable_entry {
     explicit readable_entry(const tw_durable_entry &from) : entry(from) {
-        const char **const texts[] = {&entry.job.kind,  &entry.job.key,       &entry.job.cron, &entry.job.zone,
-                                      &entry.job.group, &entry.job.waits_for, &entry.holder,   &entry.error};
+        const char **const texts[] = {&entry.job.kind, &entry.job.key,   &entry.job.cron,
+                                      &entry.job.zone, &entry.job.group, &entry.job.waits_for,
+                                      &entry.holder,   &entry.error};
         for (const char **const text : texts)
             if (*text != nullptr && !is_utf8(*text))
                 *text = made.emplace_front(made_utf8(*text)).c_str();

@@ -33,7 +33,7 @@ struct findings {
     bool exists = false;
     tw_durable_entry entry = {};
     std::string holder, error;
-    std::string group;                             // for which the job waits
+    std::string group;  // for which the job waits
     std::int64_t left_in_group = 0, failed_in_group = 0;
     std::vector<found_member> members;
 };

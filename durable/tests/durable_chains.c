@@ -46,9 +46,11 @@ TEST(a_job_fires_when_all_of_its_group_have_ended) {
 }
 
 TEST(a_diamond_fires_in_its_order) {
-    struct tw_durable_job left = waits_for("start", "left", 0), right = waits_for("start", "right", 10 * SECOND);
+    struct tw_durable_job left = waits_for("start", "left", 0),
+                          right = waits_for("start", "right", 10 * SECOND);
     left.group = right.group = "sides";
-    put_all((struct tw_durable_job[]){waits_for("sides", "end", 0), right, left, in_group("start", "first", SECOND)},
+    put_all((struct tw_durable_job[]){waits_for("sides", "end", 0), right, left,
+                                      in_group("start", "first", SECOND)},
             4);
     advance(self, MINUTE);
     assert_order((const char *const[]){"first", "left", "right", "end"}, 4);
@@ -85,8 +87,9 @@ TEST(a_failed_job_holds_its_followers_until_it_is_requeued) {
                                       waits_for("g", "last", 0)},
             4);
     advance(self, MINUTE);
-    assert_why("last", "It waits for the group \"g\": 3 jobs are left, 1 of them has failed, and must be requeued, "
-                       "replaced or removed.");
+    assert_why("last",
+               "It waits for the group \"g\": 3 jobs are left, 1 of them has failed, and must be requeued, "
+               "replaced or removed.");
     advance(self, 2 * HOUR);
     assert_true(exists(self, "last"));
     self->inside = NULL;
@@ -96,7 +99,8 @@ TEST(a_failed_job_holds_its_followers_until_it_is_requeued) {
 }
 
 TEST(a_group_that_is_removed_releases_its_followers) {
-    put_all((struct tw_durable_job[]){in_group("g", "1", HOUR), in_group("g", "2", HOUR), waits_for("g", "last", 0)},
+    put_all((struct tw_durable_job[]){in_group("g", "1", HOUR), in_group("g", "2", HOUR),
+                                      waits_for("g", "last", 0)},
             3);
     advance(self, SECOND);
     assert_int_equal(tw_durable_cancel(self->jobs, "mail", "1"), 1);
@@ -141,8 +145,8 @@ TEST(an_end_whose_answer_is_lost_releases_its_followers_once) {
 }
 
 TEST(other_jobs_cannot_have_what_jobs_have_that_fire_once) {
-    struct tw_durable_job bad[] = {in_group("", "1", 0), waits_for("", "1", 0), in_group("\xff", "1", 0),
-                                   waits_for("g", "1", 0), mail("1", 0), in_group("g", "1", 0),
+    struct tw_durable_job bad[] = {in_group("", "1", 0),   waits_for("", "1", 0), in_group("\xff", "1", 0),
+                                   waits_for("g", "1", 0), mail("1", 0),          in_group("g", "1", 0),
                                    waits_for("g", "1", 0), mail("1", 0)};
     bad[3].group = "g";
     bad[4].within_ns = -1;
@@ -157,7 +161,8 @@ TEST(other_jobs_cannot_have_what_jobs_have_that_fire_once) {
 
 /* --- debounce and throttle ------------------------------------------------------------ */
 
-static void put_every(int64_t interval, unsigned times, struct tw_durable_job job, enum tw_durable_existing existing) {
+static void put_every(int64_t interval, unsigned times, struct tw_durable_job job,
+                      enum tw_durable_existing existing) {
     for (unsigned i = 0; i < times; ++i) {
         assert_int_equal(tw_durable_put(self->jobs, &job, existing), 0);
         advance(self, interval);
@@ -185,7 +190,8 @@ TEST(a_throttled_job_fires_once_in_each_interval) {
     put_every(SECOND, 60, save, TW_DURABLE_REPLACE);
     assert_in_range(self->count, 5, 6);
     for (unsigned i = 0; i < self->count; ++i)
-        assert_in_range(self->fires[i].at_ns, i == 0 ? begun + 10 * SECOND : self->fires[i - 1].at_ns + 10 * SECOND,
+        assert_in_range(self->fires[i].at_ns,
+                        i == 0 ? begun + 10 * SECOND : self->fires[i - 1].at_ns + 10 * SECOND,
                         begun + (i + 1) * 11 * SECOND + LATE);
     put_every(SECOND, 60, save, TW_DURABLE_KEEP); /* the same, with the first payload of each interval */
     assert_in_range(self->count, 10, 12);

@@ -114,10 +114,14 @@ TEST(a_job_stays_in_its_group_until_it_ends) {
 }
 
 TEST(jobs_that_are_removed_or_replaced_leave_their_group) {
-    const std::function<void()> ways[] = {
-        [] { to.remove("part", "1"); }, [] { to.change(in_group("g"), TW_STORE_REMOVE); },
-        [] { to.put("part", "1"); }, [] { to.put(of_group("h", "1")); },
-        [] { to.put_many({of_group("h", "1"), of_group("h", "2")}); }, [] { to.put_held(of_group("h", "1"), who); }};
+    const std::function<void()> ways[] = {[] { to.remove("part", "1"); },
+                                          [] { to.change(in_group("g"), TW_STORE_REMOVE); },
+                                          [] { to.put("part", "1"); },
+                                          [] { to.put(of_group("h", "1")); },
+                                          [] {
+                                              to.put_many({of_group("h", "1"), of_group("h", "2")});
+                                          },
+                                          [] { to.put_held(of_group("h", "1"), who); }};
     for (const auto &way : ways) {
         to.put_many({of_group("g", "1"), waits_for("g", "w")});
         assert_true(is_waiting());
@@ -147,11 +151,12 @@ TEST(a_waiting_job_can_be_replaced_removed_and_fired) {
 }
 
 TEST(groups_and_waiting_jobs_can_be_listed) {
-    to.put_many({of_group("g", "1", 2 * minute), of_group("g", "2", minute), of_group("h", "3"), waits_for("g", "w"),
-                 waits_for("h", "v"), job_of("part", "4")});
+    to.put_many({of_group("g", "1", 2 * minute), of_group("g", "2", minute), of_group("h", "3"),
+                 waits_for("g", "w"), waits_for("h", "v"), job_of("part", "4")});
     assert_true((keys_of(to.list(in_group("g"))) == texts{"1", "2"}));
     assert_true((keys_of(to.list(in_group("g", 0, TW_NO_DEADLINE))) == texts{"2", "1"}));
-    assert_true((keys_of(to.list(in_group("g", TW_DURABLE_PENDING, to.now() + minute + second))) == texts{"2"}));
+    assert_true(
+        (keys_of(to.list(in_group("g", TW_DURABLE_PENDING, to.now() + minute + second))) == texts{"2"}));
     assert_int_equal(to.count(in_group("g")), 2);
     assert_int_equal(to.count(in_group("none")), 0);
     tw_durable_filter waiting{};
@@ -208,7 +213,9 @@ TEST(listeners_are_told_of_jobs_that_no_longer_wait) {
     const std::function<void()> ways[] = {
         [] { to.settle(who, outcome_of(claim_part("1"), TW_STORE_END)); }, [] { to.remove("part", "1"); },
         [] { to.change(in_group("g"), TW_STORE_REMOVE); }, [] { to.put(of_group("h", "1", 60 * minute)); },
-        [] { to.put_many({of_group("h", "1", 60 * minute), of_group("h", "2", 60 * minute)}); }};
+        [] {
+            to.put_many({of_group("h", "1", 60 * minute), of_group("h", "2", 60 * minute)});
+        }};
     for (const auto &way : ways) {
         to.put_many({of_group("g", "1"), waits_for("g", "w")});
         while (ear.notification(while_silent))
@@ -252,8 +259,10 @@ TEST(two_last_jobs_that_end_at_once_release_the_waiting_one) {
     const tw_store_member other = another.join();
     for (int i = 0; i < rounds; ++i) {
         to.put_many({of_group("g", "1"), of_group("g", "2"), waits_for("g", "w")});
-        const seen one = to.claim(who, {"part"}, 0, 1).at(0), two = another.claim(other, {"part"}, 0, 1).at(0);
-        assert_true(race([&] { return end_job(to, who, one); }, [&] { return end_job(another, other, two); }));
+        const seen one = to.claim(who, {"part"}, 0, 1).at(0),
+                   two = another.claim(other, {"part"}, 0, 1).at(0);
+        assert_true(
+            race([&] { return end_job(to, who, one); }, [&] { return end_job(another, other, two); }));
         assert_int_equal(to.state_of("whole", "w"), TW_DURABLE_PENDING);
     }
 }

@@ -38,7 +38,7 @@ struct options {
     // True if the options select jobs other than by their kind.
     bool has_filter() const { return states != 0 || group || late || older_than_ns; }
 
-    unsigned states = 0;  // of tw_durable_filter
+    unsigned states = 0;               // of tw_durable_filter
     std::optional<std::string> group;  // of the filter, and for put
     std::optional<std::string> after;
     std::optional<std::size_t> limit;

@@ -326,8 +326,8 @@ std::string jobs(const connection &to, const census &all, const char *name, unsi
 }
 
 std::string kinds(const census &all) {
-    html_table shown(
-        {"Kind", "Handled by", "Pending", "First", "Late", "Held", "Running", "Failed", "Given up", "Waiting"});
+    html_table shown({"Kind", "Handled by", "Pending", "First", "Late", "Held", "Running", "Failed",
+                      "Given up", "Waiting"});
     const auto number = [](std::uint64_t count) { return count != 0 ? std::to_string(count) : ""; };
     const auto some = [](const amount &count) { return count.least != 0 ? count.text() : ""; };
     for (const kind_census &each : all.kinds)

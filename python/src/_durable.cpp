@@ -426,8 +426,8 @@ struct row {
         : kind(from.job.kind), key(from.job.key),
           payload(static_cast<const char *>(from.job.payload), from.job.size), cron(text(from.job.cron)),
           zone(text(from.job.zone)), holder(text(from.holder)), error(text(from.error)),
-          group(text(from.job.group)), waits_for(text(from.job.waits_for)),
-          is_held(from.holder != nullptr), has_error(from.error != nullptr), entry(from) {}
+          group(text(from.job.group)), waits_for(text(from.job.waits_for)), is_held(from.holder != nullptr),
+          has_error(from.error != nullptr), entry(from) {}
 
     static const char *text(const char *from) { return from != nullptr ? from : ""; }
     const char *unless_empty(const std::string &from) const { return from.empty() ? nullptr : from.c_str(); }

@@ -108,10 +108,10 @@ enum tw_durable_existing {
 };
 
 enum tw_durable_state {
-    TW_DURABLE_PENDING = 1,  /* waits until it is due, or for its next try */
-    TW_DURABLE_HELD = 2,     /* a member holds it, because it is due soon */
-    TW_DURABLE_STARTED = 4,  /* its handler runs, or will as soon as a worker of its member is free */
-    TW_DURABLE_FAILED = 8,   /* its last try has failed; it stays until you requeue, replace or remove it */
+    TW_DURABLE_PENDING = 1,   /* waits until it is due, or for its next try */
+    TW_DURABLE_HELD = 2,      /* a member holds it, because it is due soon */
+    TW_DURABLE_STARTED = 4,   /* its handler runs, or will as soon as a worker of its member is free */
+    TW_DURABLE_FAILED = 8,    /* its last try has failed; it stays until you requeue, replace or remove it */
     TW_DURABLE_GIVEN_UP = 16, /* periodic: the last try for the former due time has failed, and the job waits
                                  for the next due time; `error` says why */
     TW_DURABLE_WAITING = 32   /* waits for the jobs of a group to end: `job.waits_for` */
@@ -122,7 +122,7 @@ struct tw_durable_entry {
     struct tw_durable_job job; /* `absolute`, and due_ns is the due time that fires next; without the
                                   `within_ns` of the put. `waits_for` is null unless the job is waiting */
     enum tw_durable_state state;
-    int64_t ready_ns;   /* when it can fire: due_ns, or later after a failure. TW_NO_DEADLINE: it is waiting */
+    int64_t ready_ns;   /* when it can fire: due_ns, or later after a failure; TW_NO_DEADLINE: waiting */
     uint32_t attempts;  /* tries for this due time that have failed */
     int64_t token;      /* of the last claim; 0: none yet */
     const char *holder; /* name of the member that holds the job; NULL: none */

@@ -26,11 +26,11 @@
  *
  * A store that carries out one transaction at a time looks within that of the function. Any other store must
  * look in a further transaction, which begins when the first is committed: if two transactions that each end
- * one of the last two jobs looked within themselves, both would see the other's job, and no look would release
- * the waiting jobs. That look can fail, or the process can end before it. So such a store also looks in each
- * `claim` with `from_ns` 0 that does not reach its limit, for all groups, before it sets `next_ns`. If a look
- * fails, the function has succeeded nevertheless. A release may survive a power cut only if the ends before it
- * do.
+ * one of the last two jobs looked within themselves, both would see the other's job, and no look would
+ * release the waiting jobs. That look can fail, or the process can end before it. So such a store also looks
+ * in each `claim` with `from_ns` 0 that does not reach its limit, for all groups, before it sets `next_ns`.
+ * If a look fails, the function has succeeded nevertheless. A release may survive a power cut only if the
+ * ends before it do.
  *
  * A member is a process that handles jobs. It has a number that is never used again, an epoch, and a time at
  * which its lease ends. A member whose lease has ended may renew it until another member declares it dead

@@ -12,7 +12,8 @@ namespace tickwheel::durable::postgres {
 
 namespace {
 
-// By `ready` rather than by `waits_for`: the index has it, so a search for pending jobs reads no waiting ones.
+// By `ready` rather than by `waits_for`: the index has it, so a search for pending jobs reads no waiting
+// ones.
 #define IS_IDLE "holder is null and not failed"
 #define IS_PENDING IS_IDLE " and ready < 'infinity'"
 #define IS_WAITING IS_IDLE " and ready = 'infinity' and waits_for is not null"
@@ -104,9 +105,9 @@ int list(session &server, const std::string &schema, const tw_durable_filter &fi
     const std::string from = chosen.from(columns);
     const std::string text =
         chosen.with() + "select kind, key, payload, due, ready, period, cron, zone, missed, grace, " +
-        "attempts, token, holder is not null, started, failed, member.name, error, of_group, waits_for from " +
-        from +
-        " left join $S.member on member.id = job.holder" + chosen.order() + chosen.limit();
+        "attempts, token, holder is not null, started, failed, member.name, error, of_group, waits_for "
+        "from " +
+        from + " left join $S.member on member.id = job.holder" + chosen.order() + chosen.limit();
     return patiently(server, [&] {
         return server.ask_for_each(
             in_schema(text.c_str(), schema), chosen.values().all, [&](const rows &found, int row) {
@@ -171,10 +172,12 @@ int change(session &server, const std::string &schema, const tw_durable_filter &
         with + "near as materialized (select * from " + from + chosen.order() + chosen.limit() +
         "), free as materialized (select ctid as place from $S.job where ctid = any (array (select place "
         "from near)) for update" +
-        (key == nullptr ? " skip locked" : "") + "), done as (" + changed + " returning kind, key, ready, of_group), " +
+        (key == nullptr ? " skip locked" : "") + "), done as (" + changed +
+        " returning kind, key, ready, of_group), " +
         told(what == TW_STORE_FIRE ? "done" : "done where false") +
         " select kind, key, near.ready, token, held, started, failed, done.ready is not null, " +
-        changes(what) + ", done.of_group, (select count(*) from told) from near left join done using (kind, key)" +
+        changes(what) +
+        ", done.of_group, (select count(*) from told) from near left join done using (kind, key)" +
         chosen.order();
     rows found;
     if (const int error = server.ask(in_schema(text.c_str(), schema), chosen.values().all, found); error != 0)
@@ -244,9 +247,14 @@ order by names.name, slot.n)";
         slots[slot] = number(row, 8);
         if (slot != count)
             continue;
-        const tw_durable_tally tally = {
-            found.text(row, 0), number(row, 1), number(row, 2), number(row, 3), number(row, 4), number(row, 5),
-            found.is_null(row, 6) ? TW_NO_DEADLINE : found.time(row, 6), slots.data()};
+        const tw_durable_tally tally = {found.text(row, 0),
+                                        number(row, 1),
+                                        number(row, 2),
+                                        number(row, 3),
+                                        number(row, 4),
+                                        number(row, 5),
+                                        found.is_null(row, 6) ? TW_NO_DEADLINE : found.time(row, 6),
+                                        slots.data()};
         if (const int end = each(&tally, arg); end != 0)
             return end;
     }

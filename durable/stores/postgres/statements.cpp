@@ -20,7 +20,8 @@ namespace {
 // see all that the claim took, or the claim finds the member changed and takes nothing. Renewals take
 // neither lock: a put may block on a locked row, and its member must stay alive meanwhile.
 
-// $1 to $13: one array for each field of a job. The last three may be empty: `unnest` fills them up with null.
+// $1 to $13: one array for each field of a job. The last three may be empty: `unnest` fills them up with
+// null.
 constexpr const char *put_fields = "unnest($1::text[], $2::text[], $3::bytea[], $4::timestamptz[], "
                                    "$5::int8[], $6::int8[], $7::text[], $8::text[], "
                                    "$9::int4[], $10::int8[], $11::text[], $12::text[], $13::int8[]";
@@ -170,8 +171,9 @@ union all select 0, exists (select from me), null, clock_timestamp())";
 
 // $1, $2 member, $3, $4 places and tokens of jobs that end, $5.. one array for each field of the other
 // outcomes. `what` is a tw_store_outcome_kind. Returns the tokens of the jobs that it has settled, with the
-// groups of those that it has ended, and in row 0 whether the member may settle. This is the only change that does not wait for the disk: if a server
-// crash undoes it, the job fires again, as if the process had ended just before its answer.
+// groups of those that it has ended, and in row 0 whether the member may settle. This is the only change that
+// does not wait for the disk: if a server crash undoes it, the job fires again, as if the process had ended
+// just before its answer.
 std::string settle(const char *locked, std::int64_t limit_ms) {
     return with_me("id", limit_ms) + R"(
 ended as (
@@ -204,13 +206,13 @@ union all select 0, exists (select from me), null
 from (select count(*) from told) as all_told, set_config('synchronous_commit', 'off', true) as until_the_commit)";
 }
 
-// Parts of a statement that release the jobs that wait for the empty ones of some groups: `released` has their
-// kinds and ready times, and `told` the notifications. If they are many, the statement releases only
+// Parts of a statement that release the jobs that wait for the empty ones of some groups: `released` has
+// their kinds and ready times, and `told` the notifications. If they are many, the statement releases only
 // `release_batch` of them, and all who handle their kinds look for the rest.
 //
 // The subquery on the group does not depend on the waiting job, so the server runs it once for each group. A
-// waiting job that another transaction replaces meanwhile has a new ctid, so this statement does not touch it:
-// the new job may have come together with new jobs of its group.
+// waiting job that another transaction replaces meanwhile has a new ctid, so this statement does not touch
+// it: the new job may have come together with new jobs of its group.
 std::string released(const std::string &groups) {
     const std::string most = std::to_string(release_batch);
     return "free as materialized (select place from (" + groups + R"() as waited (name), lateral (
@@ -224,8 +226,9 @@ released as (
     update $S.job set waits_for = null, ready = greatest(due, clock_timestamp())
     where ctid = any (array (select place from free))
     returning kind, ready),
-)" + told("(select kind, case when (select count(*) from released) < " +
-                most + R"( then ready else '1970-01-01 UTC' end as ready from released) as batch)");
+)" +
+           told("(select kind, case when (select count(*) from released) < " + most +
+                R"( then ready else '1970-01-01 UTC' end as ready from released) as batch)");
 }
 
 // $1, $2 member, $3 kinds, $4 the ready time to begin at.
@@ -254,8 +257,8 @@ std::string look_and_release() {
                " order by waits_for limit 1)";
     };
     return look("with recursive swept (name, n) as (select " + next("$5::text") + ", 1 union all select " +
-                    next("swept.name") + ", n + 1 from swept where name is not null and n < " + most + "),\n" +
-                    released("select name from swept where name is not null"),
+                    next("swept.name") + ", n + 1 from swept where name is not null and n < " + most +
+                    "),\n" + released("select name from swept where name is not null"),
                 ", (select name from swept where n = " + most +
                     "), (select count(*) from released), (select count(*) from told)");
 }

@@ -41,8 +41,9 @@ enum statement : std::size_t {
     statements_count
 };
 
-// How many jobs that wait for groups one statement releases; and how many groups a look from the start checks.
-inline constexpr int release_batch = 10'000, sweep = 1'000;
+// How many jobs that wait for groups one statement releases; and how many groups a look from the start
+// checks.
+inline constexpr int release_batch = 2'000, sweep = 1'000;
 
 // An array of the places of the rows that the members with this condition hold, such as "= $1", by S1 of
 // schema.cpp.

@@ -246,8 +246,7 @@ int count_some(session &of, const std::string &condition, const char *kind, std:
 int tally_kind(session &of, const std::string &kind, const tally &busy, const std::int64_t *times,
                std::size_t count, std::int64_t most, tw_durable_tally_visitor *each, void *arg) {
     std::vector<std::uint64_t> pending(count + 1);
-    tw_durable_tally found = {kind.c_str(), busy.held,      busy.started,  0, 0,
-                              0,            TW_NO_DEADLINE, pending.data()};
+    tw_durable_tally found = {kind.c_str(), busy.held, busy.started, 0, 0, 0, TW_NO_DEADLINE, pending.data()};
     for (std::size_t i = 0; i <= count; ++i)
         if (const int error = count_some(of, IS_PENDING, found.kind, i == 0 ? 0 : times[i - 1] / microsecond,
                                          i == count ? INT64_MAX : times[i] / microsecond, most, pending[i]);

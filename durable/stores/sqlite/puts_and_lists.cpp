@@ -21,8 +21,8 @@ query &with_job(query &to, const tw_durable_job &job, std::int64_t due, std::int
     return end != TW_NO_DEADLINE ? to.with_time(end) : to.with(nullptr);
 }
 
-// Looks up the job that a put replaces: adds its group to `into`, and lowers `end` to that of the job, if both
-// have one. Returns 1 if there is such a job.
+// Looks up the job that a put replaces: adds its group to `into`, and lowers `end` to that of the job, if
+// both have one. Returns 1 if there is such a job.
 int find_replaced(session &of, const tw_durable_job &job, std::int64_t &end, effects &into) {
     query former(of, sql::find_replaced);
     const int found = former.with(job.kind).with(job.key).row();

@@ -58,8 +58,8 @@ create index @job_failed on @job (kind, key) where failed = 1;
 )";
 
 // What people see of members, and the index of periodic jobs whose last due time was given up, and of jobs
-// that wait for their next try. Groups, and the end of the puts with `within_ns`. A job that waits for a group
-// is ready at TW_NO_DEADLINE.
+// that wait for their next try. Groups, and the end of the puts with `within_ns`. A job that waits for a
+// group is ready at TW_NO_DEADLINE.
 constexpr step version_2 = R"(
 alter table @member add column joined integer not null default 0;
 alter table @member add column kinds blob;

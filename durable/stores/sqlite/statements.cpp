@@ -31,7 +31,8 @@ constexpr std::array<const char *, static_cast<std::size_t>(sql::count)> texts =
     "'news_ready')",
 
     // insert_job, replace_job: with the same parameters
-    "insert into @job (kind, key, due, ready, payload, period, cron, zone, missed, grace, of_group, waits_for, "
+    "insert into @job (kind, key, due, ready, payload, period, cron, zone, missed, grace, of_group, "
+    "waits_for, "
     "no_later) values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) on conflict (kind, key) do "
     "nothing",
     "update @job set due = ?3, ready = ?4, payload = ?5, period = ?6, cron = ?7, zone = ?8, missed = ?9, "

@@ -267,7 +267,8 @@ job &put_batch::carry_out(made &nodes, tw_store_put &put, bool keep) {
     const auto inserted = of.jobs.insert(nodes.job_node.extract(nodes.job_node.begin()));
     job &stays = inserted.position->second;
     put.existed = inserted.inserted ? 0 : 1;
-    into_.has_left_group = into_.has_left_group || put.job->waits_for != nullptr || (!keep && stays.data.group);
+    into_.has_left_group =
+        into_.has_left_group || put.job->waits_for != nullptr || (!keep && stays.data.group);
     if (inserted.inserted) {
         stays.of = &of;
         database::put_in(stays);

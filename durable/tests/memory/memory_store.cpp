@@ -329,7 +329,8 @@ int change(void *of, const tw_durable_filter *filter, const char *key, tw_store_
                 one.is_changed = fire(*found, now);
             has_changed = has_changed || one.is_changed;
         }
-        const std::int64_t first = has_changed && what == TW_STORE_FIRE ? now : self.base->release_waiting(now);
+        const std::int64_t first =
+            has_changed && what == TW_STORE_FIRE ? now : self.base->release_waiting(now);
         self.base->tell(&self.listening, first, now);
         return 0;
     });

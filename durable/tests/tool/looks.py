@@ -21,7 +21,7 @@ def why_becomes(tool, kind, key, pattern):
 
 
 def empty(tool):
-    for state in ("pending", "held", "started", "failed", "given_up"):
+    for state in ("pending", "held", "started", "failed", "given_up", "waiting"):
         tool("remove", "--state", state, "--yes")
     assert tool("count") == "0\n"
 
@@ -62,6 +62,21 @@ def why_with_a_process(tool):
         assert re.search(r'^tickwheel_jobs\{kind="bad",state="given_up"\} 1$', measured, re.M), measured
         assert re.search(r'^tickwheel_members\{is="alive"\} 1$', measured, re.M), measured
         assert re.search(r'^tickwheel_jobs_handlers\{kind="held"\} 1$', measured, re.M), measured
+    empty(tool)
+
+
+def why_when_a_group_is_left(tool):
+    tool("put", "k", "1", "--in", "1h", "--group", "g")
+    tool("put", "bad", "2", "--group", "g")
+    tool("put", "k", "last", "--waits-for", "g")
+    why_becomes(tool, "k", "last", r'^It waits for the group "g": 2 jobs are left\.$')
+    with Handler(handler, tool, ("bad",), "A"):
+        why_becomes(tool, "k", "last", r"2 jobs are left, 1 of them has failed, and must be requeued, replaced or removed\.$")
+    assert re.search(r"^KIND .* WAITING +HANDLED BY$", tool("counts"), re.M), tool("counts")
+    assert re.search(r'^tickwheel_jobs\{kind="k",state="waiting"\} 1$', tool("metrics"), re.M)
+    assert tool("requeue", "--group", "h") == "0 requeued\n" and tool("requeue", "--group", "g") == "1 requeued\n"
+    assert tool("remove", "--group", "g", "--yes") == "2 removed\n"
+    assert json.loads(tool("get", "k", "last", "--json"))["state"] == "pending"
     empty(tool)
 
 
@@ -162,6 +177,7 @@ def lists_more_than_a_page(tool):
     assert tool("remove", "many", "--yes") == "2300 removed\n"
 
 
-run(program, (why_without_a_process, why_with_a_process, why_when_all_are_busy, why_when_a_process_is_gone, fires_now,
-              lists_what_is_late_in_its_order, asks_before_it_removes_many, requeues_many, lists_more_than_a_page),
+run(program, (why_without_a_process, why_with_a_process, why_when_a_group_is_left, why_when_all_are_busy,
+              why_when_a_process_is_gone, fires_now, lists_what_is_late_in_its_order, asks_before_it_removes_many,
+              requeues_many, lists_more_than_a_page),
     *address)

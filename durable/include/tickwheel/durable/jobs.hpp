@@ -186,7 +186,9 @@ class durable_entry {
     }
     [[nodiscard]] std::string_view cron() const noexcept { return detail::text_or_nothing(entry_.job.cron); }
     [[nodiscard]] std::string_view zone() const noexcept { return detail::text_or_nothing(entry_.job.zone); }
-    [[nodiscard]] std::string_view group() const noexcept { return detail::text_or_nothing(entry_.job.group); }
+    [[nodiscard]] std::string_view group() const noexcept {
+        return detail::text_or_nothing(entry_.job.group);
+    }
     [[nodiscard]] std::string_view waits_for() const noexcept {
         return detail::text_or_nothing(entry_.job.waits_for);
     }

@@ -2,11 +2,13 @@
 # Durable jobs compared with graphile-worker, pg-boss, and a loop that polls a table every second. All run on one
 # PostgreSQL server, which this script starts, in turn (A B C A B C ...), each in an empty database.
 #   usage: run.sh [--rounds R] [--json FILE] [--seconds S] [--jobs N] [--impl NAME[,NAME]] [--tuned-only] [--reader S]
+#                 [--finished N]
 #     --rounds      3
 #     --seconds     lateness: for how long to put 1,000 jobs a second, due 10 s later (20)
 #     --jobs        throughput: how many jobs to put and run (20000)
 #     --impl        of tickwheel graphile pgboss polling
 #     --reader      also measures lateness for so many seconds while another session reads an old state (0: does not)
+#     --finished    also puts and runs N jobs, and measures the tables after autovacuum (0: does not)
 #     --tuned-only  without the default settings of the frameworks, which otherwise run in the first round alone
 # Tickwheel's program is the one that TICKWHEEL_DURABLE_BENCH names, or that of ./dev bench. The peers need npm; this
 # script installs them in build/bench-peers.
@@ -17,7 +19,7 @@ root=$(cd "$here/../.." && pwd)
 peers=$root/build/bench-peers
 postgres=$root/tests/support/postgres.sh
 ours=${TICKWHEEL_DURABLE_BENCH:-$root/build/bench/bench/durable/tickwheel_durable_bench}
-rounds=3 json='' seconds=20 reader=0 jobs=20000 impls=tickwheel,graphile,pgboss,polling defaults=yes
+rounds=3 json='' seconds=20 reader=0 finished=0 jobs=20000 impls=tickwheel,graphile,pgboss,polling defaults=yes
 
 say() { echo "run.sh: $*" >&2; }
 die() {
@@ -36,13 +38,14 @@ while [ $# -gt 0 ]; do
         shift
         continue
         ;;
-    --rounds | --seconds | --reader | --jobs | --json | --impl) [ $# -ge 2 ] || usage ;;
+    --rounds | --seconds | --reader | --finished | --jobs | --json | --impl) [ $# -ge 2 ] || usage ;;
     *) usage ;;
     esac
     case $1 in
     --rounds) rounds=$2 ;;
     --seconds) seconds=$2 ;;
     --reader) reader=$2 ;;
+    --finished) finished=$2 ;;
     --jobs) jobs=$2 ;;
     --json) json=$2 ;;
     --impl) impls=$2 ;;
@@ -109,6 +112,25 @@ measure_with_reader() {
     say "${line%\}}$left"
 }
 
+# measure_tables COMMAND...: like measure. Waits until autovacuum has removed the rows of the jobs, for three minutes at
+# most. The line also tells how many bytes of all tables and indexes are then left for each job.
+measure_tables() {
+    fresh_database
+    line=$("$@") || die "this failed, see above: $*"
+    waited=0
+    while [ "$waited" -lt 180 ]; do
+        sleep 5
+        waited=$((waited + 5))
+        dead=$(psql -qtA "$address" -c 'select coalesce(sum(n_dead_tup), 0) from pg_stat_user_tables')
+        [ "$dead" -ge "$((finished / 50))" ] || break
+    done
+    left=$(psql -qtA "$address" -c "select format(',\"bytes_per_job\":%s}',
+        round(sum(pg_total_relation_size(relid)) / $finished)) from pg_stat_user_tables")
+    line=$(echo "$line" | sed 's/"workload":"throughput"/"workload":"finished"/')
+    echo "${line%\}}$left" >>"$lines"
+    say "${line%\}}$left"
+}
+
 # run_peer NAME WORKLOAD [OPTION...]
 run_peer() {
     peer=$1 workload=$2
@@ -117,6 +139,7 @@ run_peer() {
     lateness) measure "$node" "$peers/$peer.mjs" "$address" lateness --seconds "$seconds" "$@" ;;
     reader) measure_with_reader "$node" "$peers/$peer.mjs" "$address" reader --seconds "$reader" "$@" ;;
     throughput) measure "$node" "$peers/$peer.mjs" "$address" throughput --jobs "$jobs" "$@" ;;
+    finished) measure_tables "$node" "$peers/$peer.mjs" "$address" throughput --jobs "$finished" "$@" ;;
     esac
 }
 
@@ -129,6 +152,7 @@ run_ours() {
     lateness) measure "$ours" "$address" lateness --seconds "$seconds" ;;
     reader) measure_with_reader "$ours" "$address" reader --seconds "$reader" ;;
     throughput) measure "$ours" "$address" throughput --jobs "$jobs" ;;
+    finished) measure_tables "$ours" "$address" throughput --jobs "$finished" ;;
     esac
 }
 
@@ -174,7 +198,7 @@ address=$(echo "$server" | sed 's|///postgres|///bench|')
 
 round=1
 while [ "$round" -le "$rounds" ]; do
-    for workload in lateness throughput $([ "$reader" -eq 0 ] || echo reader); do
+    for workload in lateness throughput $([ "$reader" -eq 0 ] || echo reader) $([ "$finished" -eq 0 ] || echo finished); do
         run_each $workload "$round"
     done
     round=$((round + 1))

@@ -11,6 +11,7 @@ const figures = {
     dead_rows: "dead rows",
     megabytes: "MB",
   },
+  finished: { bytes_per_job: "bytes a job" },
   throughput: {
     puts_per_s: "puts/s",
     fires_per_s: "fires/s",
@@ -21,6 +22,7 @@ const figures = {
 const titles = {
   lateness: "Lateness in milliseconds: from the due time to the begin of the handler",
   reader: "The same while another session reads an old state of the database",
+  finished: "Tables and indexes that finished jobs leave after autovacuum",
   throughput: "A second: put, run, first put and then run, and put while others run",
 };
 

@@ -80,11 +80,14 @@ create index if not exists job_ready on $S.job (kind, ready) where not failed;
 alter table $S.member add column kinds text[], add column clock_offset bigint;
 -- Periodic jobs whose last due time was given up, and jobs that wait for their next try.
 create index if not exists job_with_error on $S.job (kind, key) where error is not null and not failed;
--- A job that waits for a group is ready at infinity. `no_later` is the end of the puts with `within_ns`.
-alter table $S.job add column no_later timestamptz, add column of_group text collate "C",
-    add column waits_for text collate "C";
-create index job_of_group on $S.job (of_group) where of_group is not null;
-create index job_waits_for on $S.job (waits_for) where waits_for is not null;
+create index if not exists job_of_group on $S.job (of_group) where of_group is not null;
+create index if not exists job_waits_for on $S.job (waits_for) where waits_for is not null;
+)";
+
+// A job that waits for a group is ready at infinity. `no_later` is the end of the puts with `within_ns`.
+constexpr const char *columns_of_3 = R"(
+alter table $S.job add column if not exists no_later timestamptz, add column if not exists of_group text collate "C",
+    add column if not exists waits_for text collate "C";
 )";
 
 // The indexes of versions 1 and 2 that made claims slow, and the values that a job that fires once no longer
@@ -225,14 +228,18 @@ int read_version(session &server, const std::string &schema, tables_version &ver
 }
 
 // The indexes are built before the transaction, while others use the jobs. An interrupted attempt leaves an
-// invalid index, which is dropped first.
+// invalid index, which is dropped first, and columns that the former release does not use.
 int build_indexes(session &server, const std::string &schema) {
+    if (const int error = server.run(in_schema(columns_of_3, schema)); error != 0)
+        return error;
     if (const int error = server.be_patient(true, true); error != 0)
         return error;
     int error = 0;
     for (const char *const index :
          {"job_ready on $S.job (kind, ready) where not failed",
-          "job_with_error on $S.job (kind, key) where error is not null and not failed"}) {
+          "job_with_error on $S.job (kind, key) where error is not null and not failed",
+          "job_of_group on $S.job (of_group) where of_group is not null",
+          "job_waits_for on $S.job (waits_for) where waits_for is not null"}) {
         const std::string name(index, std::strchr(index, ' '));
         parameters none;
         rows invalid;
@@ -256,6 +263,7 @@ int build_indexes(session &server, const std::string &schema) {
 // From any older version.
 std::string upgrade(int version) {
     std::string all = version == 0 ? tables : "";
+    all += columns_of_3;
     all += additions_of_3;
     all += version == 0 ? "" : changes_of_3;
     all += functions;

@@ -8,7 +8,7 @@
 #     --jobs        throughput: how many jobs to put and run (20000)
 #     --impl        of tickwheel graphile pgboss polling
 #     --reader      also measures lateness for so many seconds while another session reads an old state (0: does not)
-#     --finished    also puts and runs N jobs, and measures the tables after autovacuum (0: does not)
+#     --finished    also puts and runs N jobs, in two halves, and measures the tables after autovacuum (0: does not)
 #     --tuned-only  without the default settings of the frameworks, which otherwise run in the first round alone
 # Tickwheel's program is the one that TICKWHEEL_DURABLE_BENCH names, or that of ./dev bench. The peers need npm; this
 # script installs them in build/bench-peers.
@@ -139,7 +139,7 @@ run_peer() {
     lateness) measure "$node" "$peers/$peer.mjs" "$address" lateness --seconds "$seconds" "$@" ;;
     reader) measure_with_reader "$node" "$peers/$peer.mjs" "$address" reader --seconds "$reader" "$@" ;;
     throughput) measure "$node" "$peers/$peer.mjs" "$address" throughput --jobs "$jobs" "$@" ;;
-    finished) measure_tables "$node" "$peers/$peer.mjs" "$address" throughput --jobs "$finished" "$@" ;;
+    finished) measure_tables "$node" "$peers/$peer.mjs" "$address" throughput --jobs "$((finished / 2))" "$@" ;;
     esac
 }
 
@@ -152,7 +152,7 @@ run_ours() {
     lateness) measure "$ours" "$address" lateness --seconds "$seconds" ;;
     reader) measure_with_reader "$ours" "$address" reader --seconds "$reader" ;;
     throughput) measure "$ours" "$address" throughput --jobs "$jobs" ;;
-    finished) measure_tables "$ours" "$address" throughput --jobs "$finished" ;;
+    finished) measure_tables "$ours" "$address" throughput --jobs "$((finished / 2))" ;;
     esac
 }
 

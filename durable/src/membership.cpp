@@ -40,10 +40,6 @@ constexpr std::int64_t late_ns = TW_SECOND;
 // Notifications tell of jobs that are ready within a minute; some of it may pass before the put commits.
 constexpr std::int64_t announced_within_ns = 50 * TW_SECOND;
 
-// A probe from the start reads all rows that the database could not clear away. It may take this part of the
-// time.
-constexpr std::int64_t part_for_probes = 50;
-
 }  // namespace
 
 membership::membership(const database &to, const settings &all, const local_clock &clock,
@@ -196,7 +192,7 @@ std::int64_t membership::step(std::int64_t now) {
         return clock_.now() + pause;
     pause_.reset();
     const std::lock_guard hold(mutex_);
-    return std::min({renew_at_, present_.look_at, backlog_.look_at, probe_at_, probe_all_at_, resume_at_});
+    return std::min({renew_at_, present_.look_at, backlog_.look_at, probe_at_, sweep_.at(), resume_at_});
 }
 
 int membership::work() {
@@ -288,12 +284,8 @@ int membership::announce() {
     const auto error = connection_.ask([&](const tw_store &store, void *connection) {
         return store.announce(connection, &member, kinds.data(), kinds.size(), offset);
     });
-    if (error == -ESTALE) {
-        renew_at_ = 0;  // the renewal finds out whether the member is dead
-        return 0;
-    }
     if (error != 0)
-        return static_cast<int>(error);
+        return unless_stale(static_cast<int>(error));
     announced_ = member;
     announced_kinds_ = kinds.size();
     announced_offset_ns_ = offset;
@@ -524,8 +516,9 @@ void membership::note_others(const tw_store_look &seen) {
             std::min(probe_at_, std::max(database_.when(seen.lease_end_ns), now + pause_if_locked_ns));
 }
 
-// Takes in what a look or a probe has seen that left no jobs but those at `next_ns` and later. The next look
-// comes after a pause, so that jobs that enter the horizon one after the other are claimed in batches.
+// Takes in what a look or a probe has seen that left no jobs but those at `next_ns` and later. Jobs that
+// enter the horizon one after the other are claimed in batches: the look after a look comes after a part of
+// the horizon if no job is due much sooner.
 void membership::end_look(search &by, const tw_store_look &seen, std::int64_t pause) {
     note_others(seen);
     const std::int64_t now = clock_.now();
@@ -538,16 +531,17 @@ void membership::end_look(search &by, const tw_store_look &seen, std::int64_t pa
     which.from = std::min({which.from, next, is_told ? seen.now_ns + announced_within_ns : 0});
     if (next == TW_NO_DEADLINE)
         return;
-    const std::int64_t enters = is_late ? 0 : database_.when(next) - settings_.horizon_ns;
-    const std::int64_t soonest = now + (enters > now ? settings_.horizon_ns / 4 : pause);
-    which.look_at = std::min(which.look_at, std::max(enters, soonest));
+    const std::int64_t ready = is_late ? 0 : database_.when(next);
+    const bool can_wait = pause != 0 && ready > now + settings_.horizon_ns / 2;
+    const std::int64_t soonest = now + (can_wait ? settings_.horizon_ns / 4 : pause);
+    which.look_at = std::min(which.look_at, std::max(ready - settings_.horizon_ns, soonest));
 }
 
 membership::due membership::what_is_due() {
     const std::int64_t now = clock_.now();
     const std::lock_guard hold(mutex_);
     part_backlog(now);
-    return {now >= present_.look_at, now >= backlog_.look_at, now >= std::min(probe_at_, probe_all_at_)};
+    return {now >= present_.look_at, now >= backlog_.look_at, now >= std::min(probe_at_, sweep_.at())};
 }
 
 // Looks or probes, if it is time to. If a claim took as many jobs as it could, the next step looks again at
@@ -555,7 +549,7 @@ membership::due membership::what_is_due() {
 int membership::look() {
     due what = what_is_due();
     const bool is_idle = !what.present && !what.backlog;
-    if (what.probe && (is_idle || clock_.now() >= probe_all_at_)) {
+    if (what.probe && (is_idle || clock_.now() >= sweep_.at())) {
         if (const int error = probe(); error != 0)
             return error;
         what = what_is_due();
@@ -586,8 +580,8 @@ int membership::look_for(search &which) {
         which.wants_room = true;
         return 0;
     }
-    tw_store_claim wanted = {lease_.member(),      kinds.data(), kinds.size(),
-                             settings_.horizon_ns, room.size(),  from};
+    tw_store_claim wanted = {
+        lease_.member(), kinds.data(), kinds.size(), settings_.horizon_ns, room.size(), from, 0};
     if (is_late)
         wanted.horizon_ns = -late_ns;
     tw_store_look seen = {};
@@ -596,14 +590,10 @@ int membership::look_for(search &which) {
     const int error = claim(wanted, seen, count, last);
     if (error != 0)
         begin_again(which, from, 0);
-    if (error == -ESTALE) {
-        renew_at_ = 0;  // the renewal finds out whether the member is dead
-        return 0;
-    }
     if (error == -EBUSY || error == -ETIMEDOUT)  // the claim may have been too large for the timeout
         claim_limit_ = std::max<std::size_t>(1, claim_limit_ / 4);
     if (error != 0)
-        return error;
+        return unless_stale(error);
     if (count == claim_limit_)  // raise the limit slowly, because a claim that fails costs a timeout
         claim_limit_ = std::min(claim_batch, claim_limit_ + claim_limit_ / 16 + 1);
     if (count < room.size()) {
@@ -622,29 +612,63 @@ int membership::look_for(search &which) {
     return 0;
 }
 
-int membership::probe() {
+int membership::ask(const tw_store_claim &wanted, tw_store_look &seen) {
     const std::int64_t begun = clock_.now();
-    const bool from_start = begun >= probe_all_at_;
-    const std::vector<const char *> kinds = handled_kinds();
-    const std::int64_t former = begin_look(present_), from = from_start ? 0 : former;
-    tw_store_look seen = {};
-    const tw_store_claim wanted = {
-        lease_.member(), kinds.data(), kinds.size(), settings_.horizon_ns, 0, from};
     const auto error = connection_.ask([&](const tw_store &store, void *connection) {
         return store.claim(connection, &wanted, nullptr, nullptr, &seen);
     });
-    if (error != 0)
+    if (error == 0)
+        learn({begun, clock_.now(), seen.now_ns});
+    return static_cast<int>(error);
+}
+
+// The renewal finds out whether the member is dead.
+int membership::unless_stale(int error) {
+    if (error != -ESTALE)
+        return error;
+    renew_at_ = 0;
+    return 0;
+}
+
+// Probes from where the next look begins; or, if a sweep is due, from before that.
+int membership::probe() {
+    const std::int64_t begun = clock_.now();
+    const bool sweeps = begun >= sweep_.at();
+    const sweep::piece piece = sweep_.next(database_.is_known() ? database_.at(begun) : 0);
+    if (sweeps && piece.until != 0)
+        return sweep_on(piece);
+    const std::vector<const char *> kinds = handled_kinds();
+    const std::int64_t former = begin_look(present_), from = sweeps ? std::min(former, piece.from) : former;
+    tw_store_look seen = {};
+    const int error =
+        ask({lease_.member(), kinds.data(), kinds.size(), settings_.horizon_ns, 0, from, 0}, seen);
+    if (error != 0) {
         begin_again(present_, former, never);
-    if (error == -ESTALE) {
-        renew_at_ = 0;
-        return 0;
+        if (sweeps && error != -ESTALE)
+            sweep_.note_failure(begun, clock_.now());
+        return unless_stale(error);
     }
-    if (error != 0)
-        return static_cast<int>(error);
-    learn({begun, clock_.now(), seen.now_ns});
     end_look(present_, seen, 0);
-    if (from_start)
-        probe_all_at_ = begun + std::max(poll_ns_, part_for_probes * (clock_.now() - begun));
+    if (sweeps)
+        sweep_.note(piece, begun, clock_.now(), poll_ns_);
+    return 0;
+}
+
+int membership::sweep_on(const sweep::piece &piece) {
+    const std::int64_t begun = clock_.now();
+    const std::vector<const char *> kinds = handled_kinds();
+    tw_store_look seen = {};
+    const int error =
+        ask({lease_.member(), kinds.data(), kinds.size(), settings_.horizon_ns, 0, piece.from, piece.until},
+            seen);
+    if (error != 0) {
+        sweep_.note_failure(begun, clock_.now());
+        return unless_stale(error);
+    }
+    sweep_.note(piece, begun, clock_.now(), poll_ns_);
+    const std::lock_guard hold(mutex_);
+    if (seen.next_ns != TW_NO_DEADLINE)
+        expect(seen.next_ns);
     return 0;
 }
 

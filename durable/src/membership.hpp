@@ -12,7 +12,7 @@
 // ready time before which no job is pending that this process could know of: whoever makes an earlier job
 // pending notifies the membership, which then lowers that time (`search::from`). So looks do not read again,
 // and again, what they have claimed already, and what a database cannot clear away while another session
-// reads an old state of the tables. From time to time a probe begins at the start, for jobs whose
+// reads an old state of the tables. From time to time probes sweep all ready times, for jobs whose
 // notification was missed.
 //
 // Jobs that are late by more than a second, as after an outage, are the backlog, which has a search of its
@@ -34,6 +34,7 @@
 #include "agent_loop.hpp"
 #include "claimed_jobs.hpp"
 #include "connection.hpp"
+#include "sweep.hpp"
 #include "troubles.hpp"
 
 namespace tickwheel::durable {
@@ -123,6 +124,9 @@ class membership final : public agent {
     int listen_to_others();
     int look();
     int probe();
+    int sweep_on(const sweep::piece &piece);
+    int unless_stale(int error);
+    int ask(const tw_store_claim &wanted, tw_store_look &seen);
     int look_for(search &which);
     int claim(const tw_store_claim &wanted, tw_store_look &seen, std::size_t &count, std::int64_t &last);
     bool expect(std::int64_t ready);
@@ -173,7 +177,7 @@ class membership final : public agent {
     std::atomic<bool> has_long_lease_{false};
     std::uint64_t claimed_by_renewal_ = 0;  // how many jobs this process had claimed at the last renewal
     std::int64_t busy_at_ = 0;              // the last renewal at which it had claimed more, or was about to
-    std::int64_t probe_all_at_ = 0;         // when a probe must begin at the start
+    sweep sweep_;
     std::int64_t pause_of_locked_ns_;
     std::size_t claim_limit_;  // limit of the next claim; lower after a claim that took too long
     int notification_fd_ = -1;

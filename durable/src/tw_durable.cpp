@@ -106,7 +106,7 @@ int fill_in(tw_durable &durable, tw_runtime *rt, const char *address, const tw_d
         return refuse(-EOPNOTSUPP, addresses_of_this_build());
     durable.clock.virtual_time = durable.settings.single_thread ? rt : nullptr;
     durable.database = {store,
-                        address,
+                        absolute_address(*store, address),
                         schema,
                         timeout,
                         options.grant_to != nullptr ? options.grant_to : "",

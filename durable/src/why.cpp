@@ -20,6 +20,7 @@ namespace tickwheel::durable {
 namespace {
 
 struct found_member {
+    std::int64_t id;
     std::string name;
     std::int64_t lease_end;
     bool is_dead, knows_kinds, handles;
@@ -55,7 +56,7 @@ int note_member(const tw_durable_member *member, void *arg) {
         auto &into = *static_cast<findings *>(arg);
         const bool handles = std::any_of(member->kinds, member->kinds + member->kinds_count,
                                          [&](const char *kind) { return into.kind == kind; });
-        into.members.push_back({made_utf8(member->name), member->lease_end_ns, member->dead != 0,
+        into.members.push_back({member->id, made_utf8(member->name), member->lease_end_ns, member->dead != 0,
                                 member->knows_kinds != 0, handles, member->held, member->started});
         return 0;
     });
@@ -154,9 +155,8 @@ class sentence {
 
     const found_member *holder() const {
         const auto found =
-            std::find_if(all_.members.begin(), all_.members.end(), [this](const found_member &each) {
-                return each.name == all_.holder && each.held + each.started > 0;
-            });
+            std::find_if(all_.members.begin(), all_.members.end(),
+                         [this](const found_member &each) { return each.id == entry_.holder_id; });
         return found != all_.members.end() ? &*found : nullptr;
     }
 
@@ -213,18 +213,21 @@ class sentence {
         const std::vector<std::string> names = handlers();
         if (names.empty())
             return since() + of_nobody();
+        return since() + ", and " + listed(names) +
+               (names.size() == 1 ? ", which handles its kind, has" : ", which handle its kind, have") +
+               " not claimed it yet; " + of_workers() + of_last_try();
+    }
+
+    // The database does not know how many workers a process has.
+    std::string of_workers() const {
+        constexpr const char *others = "look at the log, and for a transaction that has locked it.";
         std::string busy;
         for (const found_member &each : alive_)
             if (each.handles && each.started > 0)
                 busy += (busy.empty() ? "" : ", ") + each.name + " runs " + std::to_string(each.started) +
                         " and holds " + std::to_string(each.held) + " more";
-        if (busy.empty())
-            return since() + ", and " + listed(names) +
-                   (names.size() == 1 ? ", which handles its kind, has" : ", which handle its kind, have") +
-                   " not claimed it yet; if that lasts, look at the log, and for a transaction that has "
-                   "locked it." +
-                   of_last_try();
-        return since() + ", and those that handle its kind have others to run: " + busy + "." + of_last_try();
+        return busy.empty() ? std::string("if that lasts, ") + others
+                            : busy + ". It waits if all workers are busy; if they are not, " + others;
     }
 
     std::string of_last_member() const {
@@ -274,8 +277,6 @@ int look(tw_durable &durable, const char *key, const std::string &kind, findings
     tw_durable_filter filter = {};
     filter.kind = kind.c_str();
     return static_cast<int>(durable.put_queue.ask([&](const tw_store &store, void *connection) {
-        if (store.members == nullptr)
-            return -EOPNOTSUPP;
         if (const int error = store.now(connection, &all.now); error != 0)
             return error;
         if (const int error = store.list(connection, &filter, key, note_job, &all); error != 0)

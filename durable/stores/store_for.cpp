@@ -30,6 +30,14 @@ const char *addresses_of_this_build() {
         ;
 }
 
+std::string absolute_address([[maybe_unused]] const tw_store &store, const char *address) {
+#ifdef TW_WITH_SQLITE
+    if (&store == &sqlite_store)
+        return absolute_sqlite_address(address);
+#endif
+    return address;
+}
+
 }  // namespace tickwheel::durable
 
 using namespace tickwheel::durable;

@@ -360,6 +360,118 @@ TEST_F(Durable, AListIsFilteredAndCanBeEnded) {
     EXPECT_TRUE(jobs.list({}, [](const durable_entry &) { return true; }));
 }
 
+TEST_F(Durable, AListByReadyTimeIsReadInPages) {
+    const tickwheel::durable_time now = jobs.now();
+    jobs.put(std::list<durable_job>{{.kind = "b", .key = "1", .at = now + 1min},
+                                    {.kind = "a", .key = "2", .at = now + 2min},
+                                    {.kind = "b", .key = "3", .at = now + 2min},
+                                    {.kind = "a", .key = "4", .at = now + 3min}});
+    using strings = std::vector<std::string>;
+    EXPECT_EQ(keys({.ready_before = now + 2min}), (strings{"1"}));
+    EXPECT_EQ(keys({.ready_before = tickwheel::durable_time::max()}), (strings{"1", "2", "3", "4"}));
+    EXPECT_EQ(keys({.after = "2",
+                    .limit = 2,
+                    .after_kind = "a",
+                    .ready_before = tickwheel::durable_time::max(),
+                    .ready_from = now + 2min}),
+              (strings{"3", "4"}));
+    EXPECT_EQ(keys({.after = "2", .after_kind = "a"}), (strings{"4", "1", "3"}));
+    EXPECT_EQ(jobs.count({.ready_before = tickwheel::durable_time()}), 0U);
+}
+
+TEST_F(Durable, ManyJobsAreRemovedAndRequeued) {
+    jobs.handle("bad", [](durable_fire &fire) { return fire.failed("no paper"); }, {.attempts = 1});
+    for (const char *key : {"1", "2", "3"})
+        jobs.put({.kind = "bad", .key = key});
+    jobs.put({.kind = "other", .key = "x", .after = 1h});
+    rt.advance(1s);
+    EXPECT_EQ(jobs.requeue_many({.kind = "other"}), 0U);
+    EXPECT_EQ(jobs.requeue_many({.kind = "bad", .limit = 2}), 2U);
+    EXPECT_EQ(jobs.count({.states = {durable_state::failed}}), 1U);
+    EXPECT_EQ(jobs.cancel_many({.states = {durable_state::failed}}), 1U);
+    EXPECT_EQ(jobs.cancel_many({.kind = "bad"}), 2U);
+    EXPECT_EQ(jobs.count(), 1U);
+    EXPECT_EQ(error_of([&] { jobs.cancel_many({.kind = std::string_view("x\0y", 3)}); }),
+              std::errc::invalid_argument);
+    EXPECT_EQ(jobs.cancel_many({}), 1U);
+}
+
+TEST_F(Durable, ProcessesTellWhatTheyHandleAndHold) {
+    rt.advance(1s);  // virtual time begins at 0, which stands for no time
+    note("k");
+    jobs.put({.kind = "k",
+              .key = "x",
+              .after = 1s,
+              .every = 1h,
+              .missed = tickwheel::durable_missed::skip,
+              .grace = 2s});
+    rt.advance(100ms);
+    std::int64_t id = 0;
+    const tickwheel::durable_time now = jobs.now();
+    EXPECT_TRUE(jobs.members([&](const tickwheel::durable_member &member) {
+        id = member.id();
+        EXPECT_FALSE(member.name().empty());
+        EXPECT_TRUE(member.joined().has_value());
+        EXPECT_GT(member.lease_end(), now);
+        EXPECT_FALSE(member.dead());
+        EXPECT_EQ(member.held(), 1U);
+        EXPECT_EQ(member.started(), 0U);
+        EXPECT_TRUE(member.knows_kinds());
+        ASSERT_EQ(member.kinds().size(), 1U);
+        EXPECT_EQ(member.kinds()[0], "k");
+        EXPECT_EQ(member.clock_offset(), std::chrono::nanoseconds(member.native().clock_offset_ns));
+    }));
+    EXPECT_TRUE(jobs.get("k", "x", [&](const durable_entry &entry) {
+        EXPECT_EQ(entry.holder_id(), id);
+        EXPECT_EQ(entry.missed(), tickwheel::durable_missed::skip);
+        EXPECT_EQ(entry.grace(), 2s);
+    }));
+    EXPECT_FALSE(jobs.members([](const tickwheel::durable_member &) { return false; }));
+    EXPECT_THROW(jobs.members([](const tickwheel::durable_member &) { throw std::out_of_range("visitor"); }),
+                 std::out_of_range);
+}
+
+TEST_F(Durable, JobsAreCountedByKindStateAndTime) {
+    const tickwheel::durable_time now = jobs.now();
+    note("held");
+    jobs.put(std::list<durable_job>{{.kind = "a", .key = "1", .at = now + 1min},
+                                    {.kind = "a", .key = "2", .at = now + 1h},
+                                    {.kind = "held", .key = "x", .at = now + 1s}});
+    rt.advance(100ms);
+    const tickwheel::durable_time times[] = {now + 2min};
+    std::vector<std::string> kinds;
+    EXPECT_TRUE(jobs.tallies(times, 0, [&](const tickwheel::durable_tally &tally) {
+        kinds.emplace_back(tally.kind());
+        ASSERT_EQ(tally.pending().size(), 2U);
+        const bool is_a = tally.kind() == "a";
+        EXPECT_EQ(tally.pending()[0], is_a ? 1U : 0U);
+        EXPECT_EQ(tally.pending()[1], is_a ? 1U : 0U);
+        EXPECT_EQ(tally.first_ready(), is_a ? std::optional(now + 1min) : std::nullopt);
+        EXPECT_EQ(tally.held(), is_a ? 0U : 1U);
+        EXPECT_EQ(tally.started() + tally.failed() + tally.given_up(), 0U);
+    }));
+    EXPECT_EQ(kinds, (std::vector<std::string>{"a", "held"}));
+    EXPECT_TRUE(jobs.tallies({}, 1, [](const tickwheel::durable_tally &tally) {
+        EXPECT_EQ(tally.pending()[0], tally.kind() == "a" ? 1U : 0U);  // counts no further than 1
+    }));
+}
+
+TEST_F(Durable, AProcessExplainsItself) {
+    note("k");
+    jobs.put({.kind = "k", .key = "x", .after = 2h});
+    EXPECT_NE(jobs.why("k", "x").find("It is not due: it fires in 2 h"), std::string::npos)
+        << jobs.why("k", "x");
+    EXPECT_NE(jobs.why("k", "y").find("There is no job of this name"), std::string::npos);
+    EXPECT_EQ(error_of([&] { static_cast<void>(jobs.why("k", "")); }), std::errc::invalid_argument);
+    jobs.put({.kind = "k", .key = "y"});
+    rt.advance(1s);
+    const std::string metrics = jobs.metrics("a"), without = jobs.metrics();
+    EXPECT_NE(metrics.find("\ntickwheel_durable_done_total{name=\"a\"} 1\n"), std::string::npos) << metrics;
+    EXPECT_NE(without.find("\ntickwheel_durable_done_total 1\n"), std::string::npos) << without;
+    jobs.put({.kind = "k", .key = "soon", .after = 1s});
+    EXPECT_NE(jobs.dump().find("soon"), std::string::npos) << jobs.dump();
+}
+
 TEST_F(Durable, AnExceptionOfAVisitorComesThrough) {
     jobs.put({.kind = "k", .key = "x", .after = 1h});
     const auto thrower = [](const durable_entry &) { throw std::out_of_range("visitor"); };

@@ -144,12 +144,36 @@ TEST(handlers_that_are_busy_or_about_to_claim_are_told) {
     struct tw_store_look look;
     assert_int_equal(inner_store()->join(another, "C", 9 * HOUR, &member), 0);
     assert_int_equal(inner_store()->announce(another, &member, &kind, 1, 0), 0);
-    const struct tw_store_claim claim = {member, &kind, 1, 0, 1, 0};
+    const struct tw_store_claim claim = {.member = member, .kinds = &kind, .kinds_count = 1, .limit = 1};
     assert_int_equal(inner_store()->claim(another, &claim, takes, NULL, &look), 0);
     inner_store()->close(another);
     assert_why(self, "17", "C has started its handler, which runs or waits for a worker there");
     put(self, mail("18", 0));
-    assert_why(self, "18", ", and those that handle its kind have others to run: C runs 1 and holds 0 more.");
+    assert_why(self, "18",
+               ", which handle its kind, have not claimed it yet; C runs 1 and holds 0 more. It waits if all "
+               "workers are busy; if they are not, look at the log");
+}
+
+/* Two processes of one name, each of which has started a job; the lease of the second has ended. */
+TEST(a_holder_is_not_mistaken_for_another_of_its_name) {
+    const char *const kind = "mail";
+    begin_scripted((struct tw_durable_options){.name = "A"});
+    go_away(self, 0);
+    connect_with(self, (struct tw_durable_options){.store = scripted_store()});
+    void *const another = open_another();
+    for (unsigned i = 0; i < 2; ++i) {
+        struct tw_store_member member;
+        struct tw_store_look look;
+        put(self, mail(i == 0 ? "17" : "18", 0));
+        assert_int_equal(inner_store()->join(another, "C", i == 0 ? 9 * HOUR : HOUR, &member), 0);
+        const struct tw_store_claim claim = {member, &kind, 1, 0, 1, 0};
+        assert_int_equal(inner_store()->claim(another, &claim, takes, NULL, &look), 0);
+    }
+    inner_store()->close(another);
+    script.clock_ahead_ns = 4 * HOUR;
+    assert_why(self, "17", "C has started its handler, which runs or waits for a worker there");
+    assert_why(self, "18", "C has started its handler, but the lease of C ended ");
+    script.clock_ahead_ns = 0;
 }
 
 TEST(an_outage_is_told_since_when) {

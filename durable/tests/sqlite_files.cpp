@@ -115,6 +115,29 @@ TEST(a_process_may_change_its_folder) {
     assert_int_equal(worked, 0);
 }
 
+// When the file is gone, the library connects once more.
+TEST(a_connection_that_is_opened_again_leads_to_the_same_file) {
+    const folder in, elsewhere;
+    const int worked = in_child([&] {
+        tw_durable *jobs = nullptr;
+        tw_durable_job job = {};
+        job.kind = "mail";
+        job.key = "17";
+        job.due_ns = TW_SECOND;
+        if (chdir(in.path().c_str()) != 0 ||
+            tw_durable_open(&jobs, nullptr, "sqlite:jobs.db", nullptr) != 0 ||
+            chdir(elsewhere.path().c_str()) != 0 || unlink(in.in("jobs.db").c_str()) != 0 ||
+            tw_durable_put(jobs, &job, TW_DURABLE_REPLACE) != -ENOTCONN ||
+            tw_durable_put(jobs, &job, TW_DURABLE_REPLACE) != 0)
+            return 1;
+        tw_durable_close(jobs);
+        return 0;
+    });
+    assert_int_equal(worked, 0);
+    assert_int_equal(access(in.in("jobs.db").c_str(), F_OK), 0);
+    assert_true(elsewhere.names().empty());
+}
+
 // --- journals --------------------------------------------------------------------------------
 
 TEST(a_file_with_a_rollback_journal_gets_a_log) {
@@ -490,8 +513,13 @@ TEST(missing_tables_and_columns_are_noticed) {
         const int put = to.put("19"), joined = sqlite_store.join(to.raw(), "name", second, &who);
         tw_store_look look{};
         const char *const kinds[] = {"mail"};
-        const tw_store_claim request{
-            .member = who, .kinds = kinds, .kinds_count = 1, .horizon_ns = 0, .limit = 9, .from_ns = 0};
+        const tw_store_claim request{.member = who,
+                                     .kinds = kinds,
+                                     .kinds_count = 1,
+                                     .horizon_ns = 0,
+                                     .limit = 9,
+                                     .from_ns = 0,
+                                     .until_ns = 0};
         const auto ignore = [](const tw_durable_entry *, std::int64_t, void *) { return 0; };
         const int claimed = sqlite_store.claim(to.raw(), &request, ignore, nullptr, &look);
         assert_true(put == -EPROTO || joined == -EPROTO || claimed == -EPROTO);
@@ -512,8 +540,13 @@ TEST(a_row_whose_key_is_no_text_fails_and_stops_no_other) {
     tw_store_member who{};
     assert_int_equal(sqlite_store.join(to.raw(), "name", minute, &who), 0);
     const char *const kinds[] = {"mail"};
-    const tw_store_claim request{
-        .member = who, .kinds = kinds, .kinds_count = 1, .horizon_ns = 0, .limit = 9, .from_ns = 0};
+    const tw_store_claim request{.member = who,
+                                 .kinds = kinds,
+                                 .kinds_count = 1,
+                                 .horizon_ns = 0,
+                                 .limit = 9,
+                                 .from_ns = 0,
+                                 .until_ns = 0};
     std::string claimed;
     tw_store_look look{};
     const auto add = [](const tw_durable_entry *entry, std::int64_t, void *arg) {

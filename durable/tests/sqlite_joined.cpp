@@ -41,8 +41,13 @@ struct shop {
         std::int64_t started = 0;
         const char *const kinds[] = {"mail"};
         assert_int_equal(sqlite_store.join(jobs.raw(), "a member", minute, &who), 0);
-        const tw_store_claim request{
-            .member = who, .kinds = kinds, .kinds_count = 1, .horizon_ns = 0, .limit = 9, .from_ns = 0};
+        const tw_store_claim request{.member = who,
+                                     .kinds = kinds,
+                                     .kinds_count = 1,
+                                     .horizon_ns = 0,
+                                     .limit = 9,
+                                     .from_ns = 0,
+                                     .until_ns = 0};
         const auto add = [](const tw_durable_entry *, std::int64_t, void *arg) {
             return ++*static_cast<std::int64_t *>(arg), 0;
         };

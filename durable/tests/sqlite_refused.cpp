@@ -117,8 +117,13 @@ const operation operations[] = {
     {"requeue", [](void *to, content &) -> std::int64_t { return fire_failed(to); }},
     {"claim",
      [](void *to, content &of) -> std::int64_t {
-         const tw_store_claim all{
-             .member = of.who, .kinds = kinds, .kinds_count = 1, .horizon_ns = 0, .limit = 9, .from_ns = 0};
+         const tw_store_claim all{.member = of.who,
+                                  .kinds = kinds,
+                                  .kinds_count = 1,
+                                  .horizon_ns = 0,
+                                  .limit = 9,
+                                  .from_ns = 0,
+                                  .until_ns = 0};
          tw_store_look look{};
          return sqlite_store.claim(to, &all, take, nullptr, &look);
      }},

@@ -55,6 +55,7 @@ seen copy_of(const tw_durable_entry &entry) {
     copy.cron = copy_of(entry.job.cron);
     copy.zone = copy_of(entry.job.zone);
     copy.holder = copy_of(entry.holder);
+    copy.holder_id = entry.holder_id;
     copy.error = copy_of(entry.error);
     copy.group = copy_of(entry.job.group);
     copy.waits_for = copy_of(entry.job.waits_for);

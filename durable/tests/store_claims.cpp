@@ -1,5 +1,6 @@
 // Claims.
 #include <algorithm>
+#include <array>
 
 #include "store_test.hpp"
 
@@ -29,6 +30,7 @@ TEST(a_claimed_job_is_held_until_it_is_ready) {
     assert_int_equal(found.state, TW_DURABLE_HELD);
     assert_int_equal(found.token, claimed[0].token);
     assert_string_equal(found.holder.value_or("").c_str(), "the holder");
+    assert_int_equal(found.holder_id, who.id);
 }
 
 TEST(a_claim_starts_what_is_ready) {
@@ -147,6 +149,27 @@ TEST(a_claim_of_no_jobs_only_looks) {
     assert_true(to.look().lease_end_ns <= to.now() + second);
     to.end_lease(who);
     assert_int_equal(to.try_claim(who, {"mail"}, 20 * minute, 0), -ESTALE);
+}
+
+TEST(a_look_leaves_out_what_is_ready_at_its_end) {
+    const std::int64_t now = to.now() / us * us;
+    tw_durable_job job = job_of("mail", "17");
+    job.absolute = 1;
+    job.due_ns = now + 10 * second;
+    to.put(job);
+    const char *const kind = "mail";
+    tw_store_claim claim{};
+    claim.member = who;
+    claim.kinds = &kind;
+    claim.kinds_count = 1;
+    for (const auto &[from, until, found] : std::vector<std::array<std::int64_t, 3>>{
+             {0, 0, 1}, {0, 10, 0}, {0, 11, 1}, {10, 0, 1}, {10, 11, 1}, {11, 0, 0}, {5, 9, 0}}) {
+        tw_store_look look{};
+        claim.from_ns = from != 0 ? now + from * second : 0;
+        claim.until_ns = until != 0 ? now + until * second : 0;
+        assert_int_equal(store().claim(to.raw(), &claim, nullptr, nullptr, &look), 0);
+        assert_true(look.next_ns == (found != 0 ? now + 10 * second : TW_NO_DEADLINE));
+    }
 }
 
 TEST(a_claim_finds_all_that_is_ready_from_its_start_on) {

@@ -109,6 +109,7 @@ TEST(a_list_is_of_some_states) {
         assert_int_equal(to.count(of_states(which, "mail")), 1);
         const bool is_held = which == TW_DURABLE_HELD || which == TW_DURABLE_STARTED;
         assert_string_equal(listed[0].holder.value_or("").c_str(), is_held ? "the holder" : "");
+        assert_int_equal(listed[0].holder_id, is_held ? who.id : 0);
     }
     assert_int_equal(to.count(of_states(TW_DURABLE_HELD | TW_DURABLE_FAILED)), 2);
     assert_int_equal(to.count(), 4);

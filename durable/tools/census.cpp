@@ -26,13 +26,15 @@ kind_census census_of(const tw_durable_tally &tally, std::size_t slots) {
             late[i]->add(tally.pending[longer]);
     for (std::size_t i = 0; i < slots; ++i)
         all.pending.add(tally.pending[i]);
+    all.pending.subtract(all.given_up);
     for (std::size_t i = std::size(late); i < slots; ++i)
         all.ahead.emplace_back().add(tally.pending[i]);
     return all;
 }
 
 member_census census_of(const tw_durable_member &member, std::int64_t now) {
-    return {member.name,
+    return {member.id,
+            member.name,
             std::vector<std::string>(member.kinds, member.kinds + member.kinds_count),
             member.joined_ns,
             member.lease_end_ns,

@@ -30,7 +30,7 @@ const char help[] =
     "      --after KEY     list: only keys that sort after this one; needs a KIND, and the order of names\n"
     "      --limit N       list: at most this many (all; at a terminal 1000)\n"
     "      --json          list, get: as JSON\n"
-    "  counts              of each kind: how many are late and for how long, held, started, failed, and how "
+    "  kinds               of each kind: how many are late and for how long, held, started, failed, and how "
     "many\n"
     "                      processes handle it\n"
     "  members             the processes that handle jobs: their leases, jobs, kinds and clocks; alive: the "
@@ -85,9 +85,9 @@ struct verb_rule {
     std::string_view name;
     std::size_t least, most;  // number of names after the verb
 };
-constexpr verb_rule verbs[] = {{"list", 0, 1},    {"count", 0, 1},   {"counts", 0, 0}, {"get", 2, 2},
-                               {"why", 2, 2},     {"members", 0, 0}, {"put", 2, 2},    {"fire", 2, 2},
-                               {"remove", 0, 2},  {"requeue", 0, 2}, {"watch", 0, 1},  {"report", 1, 1},
+constexpr verb_rule verbs[] = {{"list", 0, 1},    {"count", 0, 1},   {"kinds", 0, 0}, {"get", 2, 2},
+                               {"why", 2, 2},     {"members", 0, 0}, {"put", 2, 2},   {"fire", 2, 2},
+                               {"remove", 0, 2},  {"requeue", 0, 2}, {"watch", 0, 1}, {"report", 1, 1},
                                {"metrics", 0, 0}, {"setup", 0, 0}};
 
 constexpr unsigned of(verb one) { return 1u << static_cast<unsigned>(one); }
@@ -156,8 +156,6 @@ constexpr option_rule rules[] = {
     {"--older-than", filtered | of(verb::requeue), true,
      [](options &o, text value) { o.older_than_ns = read_duration("--older-than", value); }},
     {"--sort", of(verb::list), true, [](options &o, text value) { o.by_due = read_order(value); }},
-    {"--kind", filtered | of(verb::requeue) | of(verb::watch), true,
-     [](options &o, text value) { o.kind = value; }},
     {"--dry-run", of(verb::remove) | of(verb::requeue), false, [](options &o, text) { o.dry_run = true; }},
     {"--yes", of(verb::remove), false, [](options &o, text) { o.yes = true; }},
     {"--state", filtered, true, [](options &o, text value) { o.states |= state_named(value); }},
@@ -261,8 +259,6 @@ void set_options(options &o, const std::vector<sorted_words::given> &given) {
                             std::string(verbs[static_cast<unsigned>(o.what)].name));
         if (!seen.insert(each.rule->name).second && name != "--state")
             throw bad_usage(name + " is given twice");
-        if (name == "--kind" && o.kind)
-            throw bad_usage("a kind is given twice");
         each.rule->set(o, each.value);
     }
 }
@@ -308,7 +304,7 @@ void check(const options &o) {
 options read_options(const std::vector<std::string> &words) {
     const sorted_words sorted = sort(words);
     if (sorted.others.empty())
-        throw bad_usage("no verb: list, count, counts, members, get, why, put, fire, remove, requeue, watch, "
+        throw bad_usage("no verb: list, count, kinds, members, get, why, put, fire, remove, requeue, watch, "
                         "report, metrics or setup");
     options o;
     o.what = verb_named(sorted.others[0]);

@@ -14,7 +14,7 @@ namespace tickwheel::jobs {
 enum class verb {
     list,
     count,
-    counts,
+    kinds,
     get,
     why,
     members,

@@ -97,7 +97,7 @@ const char *name_of(tw_durable_state state) {
     case TW_DURABLE_FAILED:
         return "failed";
     case TW_DURABLE_GIVEN_UP:
-        return "given up";
+        return "given_up";
     case TW_DURABLE_WAITING:
         return "waiting";
     }
@@ -150,7 +150,7 @@ std::string described(const tw_durable_entry &entry, std::int64_t now_ns) {
     if (entry.error != nullptr)
         all += line("error", plain(entry.error));
     if (entry.holder != nullptr)
-        all += line("holder", plain(entry.holder));
+        all += line("holder", plain(entry.holder) + ", member " + std::to_string(entry.holder_id));
     if (entry.token != 0)
         all += line("token", std::to_string(entry.token));
     if (job.size != 0)
@@ -167,6 +167,7 @@ std::string json_of(const tw_durable_entry &entry) {
            ", \"waits_for\": " + json_or_null(job.waits_for) +
            ", \"attempts\": " + std::to_string(entry.attempts) +
            ", \"token\": " + std::to_string(entry.token) + ", \"holder\": " + json_or_null(entry.holder) +
+           ", \"holder_id\": " + (entry.holder_id != 0 ? std::to_string(entry.holder_id) : "null") +
            ", \"error\": " + json_or_null(entry.error) + ", " + json_payload(payload_of(job)) + "}";
 }
 

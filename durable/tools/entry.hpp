@@ -9,6 +9,7 @@
 
 namespace tickwheel::jobs {
 
+// In one word, as --state takes it.
 const char *name_of(tw_durable_state state);
 
 // The heads and a row of a table of jobs. `row` cuts texts from the database to `most` columns.

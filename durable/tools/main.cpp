@@ -24,8 +24,8 @@ int run(const options &o) {
         return list(o);
     case verb::count:
         return count(o);
-    case verb::counts:
-        return counts(o);
+    case verb::kinds:
+        return kinds(o);
     case verb::members:
         return members(o);
     case verb::why:

@@ -41,7 +41,7 @@ int metrics(const options &o) {
     const connection to(o);
     const census all(to, nullptr);
     print_states(all);
-    print_each(all, "tickwheel_jobs_late", "Pending jobs that are due.",
+    print_each(all, "tickwheel_jobs_late", "Jobs that are due and that no process holds.",
                [](const kind_census &each) { return std::to_string(each.late.least); });
     print_each(all, "tickwheel_jobs_oldest_seconds",
                "For how long the first of them has been due; 0: none is.", [&](const kind_census &each) {

@@ -97,6 +97,19 @@ class connection {
         check(tw_durable_members(durable_, visitor, &each));
     }
 
+    // False if there are no jobs of this kind and no process handles it.
+    bool knows_kind(const std::string &kind) const {
+        tw_durable_filter any = {};
+        any.kind = kind.c_str();
+        any.limit = 1;
+        bool is_known = check(tw_durable_count(durable_, &any)) != 0;
+        members([&](const tw_durable_member &each) {
+            is_known = is_known || std::any_of(each.kinds, each.kinds + each.kinds_count,
+                                               [&](const char *handled) { return kind == handled; });
+        });
+        return is_known;
+    }
+
     // Returns false if there is no such job.
     template <class Each> bool find(const std::string &kind, const std::string &key, Each each) const {
         const int result = tw_durable_get(durable_, kind.c_str(), key.c_str(), visit<Each>, &each);

@@ -10,6 +10,7 @@
 #include <memory>
 #include <set>
 #include <stdexcept>
+#include <tuple>
 
 #include <tickwheel/calendar.h>
 
@@ -271,7 +272,7 @@ std::string warnings(const census &all) {
     for (const kind_census &kind : all.kinds)
         if (all.nobody_handles(kind))
             nobody +=
-                (nobody.empty() ? "" : ", ") + in("b", html(kind.kind)) + " (" + kind.pending.text() + ")";
+                (nobody.empty() ? "" : ", ") + in("b", html(kind.kind)) + " (" + kind.waiting().text() + ")";
     if (all.alive != 0 && !nobody.empty())
         warn("Nobody handles " + nobody + ".");
     for (const member_census &each : all.members) {
@@ -294,35 +295,76 @@ std::string reason_of(const connection &to, const std::string &kind, const std::
     return result == 0 ? html(std::string(text), widest_sentence) : "";
 }
 
+bool has_any(const kind_census &kind, unsigned states) {
+    const auto asks = [states](tw_durable_state which) { return (states & which) != 0; };
+    return (asks(TW_DURABLE_PENDING) && kind.pending.least != 0) ||
+           (asks(TW_DURABLE_HELD) && kind.held != 0) || (asks(TW_DURABLE_STARTED) && kind.started != 0) ||
+           (asks(TW_DURABLE_FAILED) && kind.failed.least != 0) ||
+           (asks(TW_DURABLE_GIVEN_UP) && kind.given_up.least != 0);
+}
+
+struct listed_job {
+    std::string kind, key;
+    std::size_t rank;  // among those of its kind
+    std::int64_t ready_ns;
+    std::vector<std::string> cells;
+};
+
+// The jobs that are ready first, at most `most_listed`. The kinds share the rows, so that one kind's backlog
+// does not hide the other kinds.
+std::vector<listed_job> first_jobs(const connection &to, const census &all, unsigned states,
+                                   std::int64_t before) {
+    std::vector<listed_job> found;
+    tw_durable_filter filter = {};
+    filter.states = states;
+    filter.ready_before_ns = before;
+    filter.limit = most_listed;
+    for (const kind_census &kind : all.kinds) {
+        if (!has_any(kind, states))
+            continue;
+        filter.kind = kind.kind.c_str();
+        std::size_t rank = 0;
+        to.list(filter, [&](const tw_durable_entry &entry) {
+            found.push_back(
+                {entry.job.kind,
+                 entry.job.key,
+                 rank++,
+                 entry.ready_ns,
+                 {html(entry.job.kind), html(entry.job.key), local_time(entry.job.due_ns),
+                  relative(entry.ready_ns, all.now_ns, states == TW_DURABLE_FAILED ? "ago" : "late"),
+                  entry.attempts != 0 ? std::to_string(entry.attempts) : "",
+                  html(entry.holder != nullptr ? entry.holder : entry.error)}});
+        });
+    }
+    std::stable_sort(found.begin(), found.end(), [](const listed_job &one, const listed_job &other) {
+        return std::tie(one.rank, one.ready_ns) < std::tie(other.rank, other.ready_ns);
+    });
+    if (found.size() > most_listed)
+        found.erase(found.begin() + most_listed, found.end());
+    std::stable_sort(found.begin(), found.end(), [](const listed_job &one, const listed_job &other) {
+        return one.ready_ns < other.ready_ns;
+    });
+    return found;
+}
+
 // The first jobs; with reasons, the first of each kind says why.
 std::string jobs(const connection &to, const census &all, const char *name, unsigned states,
                  std::int64_t before, const std::string &count, const char *last_head) {
     const bool with_reasons = last_head == std::string("Why");
     html_table shown({"Kind", "Key", "Due", "When", "Failed tries", last_head});
-    std::vector<std::pair<std::string, std::string>> names;
-    std::vector<std::vector<std::string>> rows;
-    tw_durable_filter filter = {};
-    filter.states = states;
-    filter.ready_before_ns = before;
-    filter.limit = most_listed;
-    to.list(filter, [&](const tw_durable_entry &entry) {
-        names.emplace_back(entry.job.kind, entry.job.key);
-        rows.push_back({html(entry.job.kind), html(entry.job.key), local_time(entry.job.due_ns),
-                        relative(entry.ready_ns, all.now_ns, states == TW_DURABLE_FAILED ? "ago" : "late"),
-                        entry.attempts != 0 ? std::to_string(entry.attempts) : "",
-                        html(entry.holder != nullptr ? entry.holder : entry.error)});
-    });
+    std::vector<listed_job> found = first_jobs(to, all, states, before);
     std::set<std::string> explained;
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-        if (with_reasons && explained.size() < most_reasons && explained.insert(names[i].first).second)
-            rows[i][5] = reason_of(to, names[i].first, names[i].second);
-        shown.add(rows[i]);
+    for (listed_job &each : found) {
+        if (with_reasons && explained.size() < most_reasons && explained.insert(each.kind).second)
+            each.cells.back() = reason_of(to, each.kind, each.key);
+        shown.add(std::move(each.cells));
     }
     if (shown.is_empty())
         return "";
     return section(std::string(name) + " " + in("small", count),
-                   shown.text() +
-                       (rows.size() == most_listed ? in("p class=note", "The first 50.") + "\n" : ""));
+                   shown.text() + (found.size() == most_listed
+                                       ? in("p class=note", "50 of them: the first ones of each kind.") + "\n"
+                                       : ""));
 }
 
 std::string kinds(const census &all) {

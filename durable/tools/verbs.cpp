@@ -49,7 +49,10 @@ int list_as_json(const connection &to, const options &o) {
             before = ",\n";
         },
         check_output);
-    std::puts(*before == '[' ? "[]" : "\n]");
+    const bool is_empty = *before == '[';
+    std::puts(is_empty ? "[]" : "\n]");
+    if (is_empty)
+        warn_of_unknown_kind(to, o);
     return all_is_well;
 }
 
@@ -59,8 +62,8 @@ void print(const std::vector<std::string> &lines) {
     check_output();
 }
 
-// Lists at most `most` jobs, and returns true if there are more.
-bool print_jobs(const connection &to, const options &o, std::size_t most) {
+// Lists at most `most` jobs. Returns how many there are, or `most` + 1 if there are more.
+std::size_t print_jobs(const connection &to, const options &o, std::size_t most) {
     const std::size_t widest = ::isatty(STDOUT_FILENO) != 0 ? widest_at_terminal : SIZE_MAX;
     const std::int64_t now = to.now();
     table shown(heads());
@@ -72,12 +75,15 @@ bool print_jobs(const connection &to, const options &o, std::size_t most) {
                 shown.add(row(entry, now, widest));
         },
         [&] { print(shown.next_lines()); });
-    return rows > most;
+    return rows;
 }
 
 int list_as_table(const connection &to, const options &o) {
     const std::size_t most = o.limit.value_or(::isatty(STDOUT_FILENO) != 0 ? most_rows : SIZE_MAX);
-    if (print_jobs(to, o, most) && !o.limit)
+    const std::size_t found = print_jobs(to, o, most);
+    if (found == 0 && !warn_of_unknown_kind(to, o))
+        say_at_terminal("there are no such jobs");
+    if (found > most && !o.limit)
         std::fprintf(stderr,
                      "tickwheel-jobs: there are more than %zu; pipe the list to see all, or give --limit\n",
                      most);
@@ -133,6 +139,19 @@ tw_store nothing() {
 
 }  // namespace
 
+bool warn_of_unknown_kind(const connection &to, const options &o) {
+    if (!o.kind || to.knows_kind(*o.kind))
+        return false;
+    std::fprintf(stderr, "tickwheel-jobs: there are no jobs of kind %s, and no process handles this kind\n",
+                 plain(*o.kind).c_str());
+    return true;
+}
+
+void say_at_terminal(const char *why) {
+    if (::isatty(STDERR_FILENO) != 0)
+        std::fprintf(stderr, "tickwheel-jobs: %s\n", why);
+}
+
 // --late and --older-than select by the time at which jobs are ready.
 tw_durable_filter filter_of(const options &o, std::int64_t now_ns) {
     tw_durable_filter filter = {};
@@ -187,7 +206,10 @@ int count(const options &o) {
     check_words(o, nullptr);
     const connection to(o);
     const tw_durable_filter filter = filter_of(o, to.now());
-    std::printf("%" PRId64 "\n", check(tw_durable_count(to.get(), &filter)));
+    const std::int64_t found = check(tw_durable_count(to.get(), &filter));
+    std::printf("%" PRId64 "\n", found);
+    if (found == 0)
+        warn_of_unknown_kind(to, o);
     return all_is_well;
 }
 
@@ -256,6 +278,8 @@ int show_only(const connection &to, const options &o, const char *what) {
     const std::int64_t count = check(tw_durable_count(to.get(), &filter));
     print_jobs(to, o, SIZE_MAX);
     std::printf("%s%" PRId64 " would be %s\n", count != 0 ? "\n" : "", count, what);
+    if (count == 0)
+        warn_of_unknown_kind(to, o);
     return all_is_well;
 }
 
@@ -270,7 +294,10 @@ int remove_many(const connection &to, const options &o) {
             return all_is_well;
         }
     }
-    std::printf("%" PRId64 " removed\n", check(tw_durable_cancel_many(to.get(), &filter)));
+    const std::int64_t removed = check(tw_durable_cancel_many(to.get(), &filter));
+    std::printf("%" PRId64 " removed\n", removed);
+    if (removed == 0)
+        warn_of_unknown_kind(to, o);
     return all_is_well;
 }
 
@@ -299,6 +326,8 @@ int requeue(const options &o) {
     if (result == -ENOENT)
         return no_job(o);
     std::printf("%" PRId64 " requeued\n", check(result));
+    if (result == 0)
+        warn_of_unknown_kind(to, o);
     return all_is_well;
 }
 

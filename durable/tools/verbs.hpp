@@ -7,6 +7,8 @@
 
 namespace tickwheel::jobs {
 
+class connection;
+
 enum ending { all_is_well = 0, database_failed = 1, usage_is_bad = 2, no_such_job = 3 };
 
 // Throws bad_usage if the library rejects the job, or if `job` is null the names and the filter in the
@@ -16,9 +18,16 @@ void check_words(const options &o, const tw_durable_job *job);
 // The filter of the options, at this time of the database. The result points into `o`.
 tw_durable_filter filter_of(const options &o, std::int64_t now_ns);
 
+// A kind that is misspelt selects nothing. If the kind of the options has no jobs, and no process handles it,
+// says so on the standard error and returns true.
+bool warn_of_unknown_kind(const connection &to, const options &o);
+
+// Says in a sentence why a table is empty, but only at a terminal: a script finds no output.
+void say_at_terminal(const char *why);
+
 int list(const options &o);
 int count(const options &o);
-int counts(const options &o);
+int kinds(const options &o);
 int members(const options &o);
 int get(const options &o);
 int why(const options &o);

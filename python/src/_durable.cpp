@@ -252,8 +252,8 @@ PyObject *new_connection(PyTypeObject *type, PyObject *, PyObject *) {
     return &made->base;
 }
 
-// Connection(address, runs, virtual, on_event, schema, name, lease_ns, poll_ns, horizon_ns, hold, timeout_ns,
-// threads, must_exist, confirmed_only)
+// Connection(address, runs, virtual, on_event, schema, name, lease_ns, poll_ns, horizon_ns, hold, backlog,
+// timeout_ns, threads, must_exist, confirmed_only)
 int open_connection(PyObject *self, PyObject *arguments, PyObject *) {
     connection *const made = connection_at(self);
     const char *address;
@@ -261,15 +261,16 @@ int open_connection(PyObject *self, PyObject *arguments, PyObject *) {
     PyObject *on_event;
     tw_durable_options options = {};
     long long lease, poll, horizon, timeout;
-    unsigned hold;
-    if (!PyArg_ParseTuple(arguments, "sppOzzLLLILIpp", &address, &runs, &is_virtual, &on_event,
-                          &options.schema, &options.name, &lease, &poll, &horizon, &hold, &timeout,
+    unsigned hold, backlog;
+    if (!PyArg_ParseTuple(arguments, "sppOzzLLLIILIpp", &address, &runs, &is_virtual, &on_event,
+                          &options.schema, &options.name, &lease, &poll, &horizon, &hold, &backlog, &timeout,
                           &options.threads, &options.must_exist, &options.confirmed_only))
         return -1;
     options.lease_ns = lease;
     options.poll_ns = poll;
     options.horizon_ns = horizon;
     options.hold = hold;
+    options.backlog = backlog;
     options.timeout_ns = timeout;
     options.single_thread = is_virtual;
     made->is_virtual = is_virtual != 0;
@@ -417,6 +418,15 @@ PyObject *requeue(PyObject *self, PyObject *arguments) {
     return number_unless_raised(result == -ENOENT ? 0 : result);
 }
 
+PyObject *fire_now(PyObject *self, PyObject *arguments) {
+    const char *kind, *key;
+    if (!PyArg_ParseTuple(arguments, "ss", &kind, &key))
+        return nullptr;
+    const std::int64_t result = without_gil(
+        connection_at(self), [&](tw_durable *jobs) { return tw_durable_fire_now(jobs, kind, key); });
+    return result < 0 ? nullptr : PyBool_FromLong(result != 0);
+}
+
 struct row {
     std::string kind, key, payload, cron, zone, holder, error, group, waits_for;
     bool is_held, has_error;
@@ -433,27 +443,28 @@ struct row {
     const char *unless_empty(const std::string &from) const { return from.empty() ? nullptr : from.c_str(); }
 
     PyObject *tuple() const {
-        return Py_BuildValue("ssy#LLLzziILzzzz", kind.c_str(), key.c_str(), payload.data(),
-                             static_cast<Py_ssize_t>(payload.size()),
-                             static_cast<long long>(entry.job.due_ns), static_cast<long long>(entry.ready_ns),
-                             static_cast<long long>(entry.job.period_ns), unless_empty(cron),
-                             unless_empty(zone), static_cast<int>(entry.state),
-                             static_cast<unsigned>(entry.attempts), static_cast<long long>(entry.token),
-                             is_held ? holder.c_str() : nullptr, has_error ? error.c_str() : nullptr,
-                             unless_empty(group), unless_empty(waits_for));
+        return Py_BuildValue(
+            "ssy#LLLzziILzLzzz", kind.c_str(), key.c_str(), payload.data(),
+            static_cast<Py_ssize_t>(payload.size()), static_cast<long long>(entry.job.due_ns),
+            static_cast<long long>(entry.ready_ns), static_cast<long long>(entry.job.period_ns),
+            unless_empty(cron), unless_empty(zone), static_cast<int>(entry.state),
+            static_cast<unsigned>(entry.attempts), static_cast<long long>(entry.token),
+            is_held ? holder.c_str() : nullptr, static_cast<long long>(entry.holder_id),
+            has_error ? error.c_str() : nullptr, unless_empty(group), unless_empty(waits_for));
     }
 };
 
-int add_row(const tw_durable_entry *entry, void *rows) noexcept {
+// A visitor that copies what it sees, without the GIL: into Copies, a vector.
+template <class Copies, class Seen> int copy(const Seen *seen, void *into) noexcept {
     try {
-        static_cast<std::vector<row> *>(rows)->emplace_back(*entry);
+        static_cast<Copies *>(into)->emplace_back(*seen);
         return 0;
     } catch (const std::bad_alloc &) {
         return -ENOMEM;
     }
 }
 
-PyObject *list_of(const std::vector<row> &rows) {
+template <class Copy> PyObject *list_of(const std::vector<Copy> &rows) {
     PyObject *const list = PyList_New(static_cast<Py_ssize_t>(rows.size()));
     for (std::size_t i = 0; list != nullptr && i < rows.size(); ++i) {
         PyObject *const tuple = rows[i].tuple();
@@ -474,36 +485,148 @@ PyObject *get(PyObject *self, PyObject *arguments) {
         return nullptr;
     without_gil(
         connection_at(self),
-        [&](tw_durable *jobs) { return tw_durable_get(jobs, kind, key, add_row, &rows); }, -ENOENT);
+        [&](tw_durable *jobs) { return tw_durable_get(jobs, kind, key, copy<std::vector<row>>, &rows); },
+        -ENOENT);
     return PyErr_Occurred() != nullptr ? nullptr : list_of(rows);
 }
 
 bool read_filter(PyObject *arguments, tw_durable_filter &filter) {
     Py_ssize_t limit;
-    if (!PyArg_ParseTuple(arguments, "zIznz", &filter.kind, &filter.states, &filter.after, &limit,
-                          &filter.group))
+    long long before, from;
+    if (!PyArg_ParseTuple(arguments, "zIznzLLz", &filter.kind, &filter.states, &filter.after, &limit,
+                          &filter.after_kind, &before, &from, &filter.group))
         return false;
     filter.limit = static_cast<std::size_t>(limit);
+    filter.ready_before_ns = before;
+    filter.ready_from_ns = from;
     return true;
 }
 
-// list(kind, states, after, limit, group)
+// list(kind, states, after, limit, after_kind, ready_before_ns, ready_from_ns, group), and the same for
+// count, cancel_many and requeue_many
 PyObject *list(PyObject *self, PyObject *arguments) {
     tw_durable_filter filter = {};
     std::vector<row> rows;
     if (!read_filter(arguments, filter))
         return nullptr;
-    without_gil(connection_at(self),
-                [&](tw_durable *jobs) { return tw_durable_list(jobs, &filter, add_row, &rows); });
+    without_gil(connection_at(self), [&](tw_durable *jobs) {
+        return tw_durable_list(jobs, &filter, copy<std::vector<row>>, &rows);
+    });
     return PyErr_Occurred() != nullptr ? nullptr : list_of(rows);
 }
 
-PyObject *count(PyObject *self, PyObject *arguments) {
+// Passes a filter to a function of the library that returns a number of jobs.
+template <std::int64_t (*function)(tw_durable *, const tw_durable_filter *)>
+PyObject *number_of(PyObject *self, PyObject *arguments) {
     tw_durable_filter filter = {};
     if (!read_filter(arguments, filter))
         return nullptr;
     return number_unless_raised(
-        without_gil(connection_at(self), [&](tw_durable *jobs) { return tw_durable_count(jobs, &filter); }));
+        without_gil(connection_at(self), [&](tw_durable *jobs) { return function(jobs, &filter); }));
+}
+
+PyObject *why(PyObject *self, PyObject *arguments) {
+    const char *kind, *key;
+    char text[4096];
+    if (!PyArg_ParseTuple(arguments, "ss", &kind, &key))
+        return nullptr;
+    without_gil(
+        connection_at(self),
+        [&](tw_durable *jobs) { return tw_durable_why(jobs, kind, key, text, sizeof text); }, -ENOENT);
+    return PyErr_Occurred() != nullptr
+               ? nullptr
+               : PyUnicode_DecodeUTF8(text, static_cast<Py_ssize_t>(strlen(text)), "replace");
+}
+
+// A Python tuple of some values. `make` returns a new reference, or null with an exception.
+template <class Value, class Make> PyObject *tuple_of(const std::vector<Value> &values, Make make) {
+    PyObject *const all = PyTuple_New(static_cast<Py_ssize_t>(values.size()));
+    for (std::size_t i = 0; all != nullptr && i < values.size(); ++i) {
+        PyObject *const made = make(values[i]);
+        if (made == nullptr) {
+            Py_DECREF(all);
+            return nullptr;
+        }
+        PyTuple_SET_ITEM(all, static_cast<Py_ssize_t>(i), made);
+    }
+    return all;
+}
+
+struct member {
+    std::string name;
+    std::vector<std::string> kinds;
+    tw_durable_member seen;
+
+    explicit member(const tw_durable_member &from)
+        : name(from.name), kinds(from.kinds, from.kinds + from.kinds_count), seen(from) {}
+
+    PyObject *tuple() const {
+        PyObject *const handled =
+            seen.knows_kinds != 0
+                ? tuple_of(kinds, [](const std::string &kind) { return PyUnicode_FromString(kind.c_str()); })
+                : Py_NewRef(Py_None);
+        return handled == nullptr
+                   ? nullptr
+                   : Py_BuildValue("LsLLNKKNL", static_cast<long long>(seen.id), name.c_str(),
+                                   static_cast<long long>(seen.joined_ns),
+                                   static_cast<long long>(seen.lease_end_ns), PyBool_FromLong(seen.dead),
+                                   static_cast<unsigned long long>(seen.held),
+                                   static_cast<unsigned long long>(seen.started), handled,
+                                   static_cast<long long>(seen.clock_offset_ns));
+    }
+};
+
+PyObject *members(PyObject *self, PyObject *) {
+    std::vector<member> all;
+    without_gil(connection_at(self),
+                [&](tw_durable *jobs) { return tw_durable_members(jobs, copy<std::vector<member>>, &all); });
+    return PyErr_Occurred() != nullptr ? nullptr : list_of(all);
+}
+
+struct tally {
+    std::string kind;
+    std::vector<std::uint64_t> pending;
+    tw_durable_tally seen;
+
+    PyObject *tuple() const {
+        PyObject *const by_time = tuple_of(pending, PyLong_FromUnsignedLongLong);
+        return by_time == nullptr
+                   ? nullptr
+                   : Py_BuildValue("sKKKKKLN", kind.c_str(), static_cast<unsigned long long>(seen.held),
+                                   static_cast<unsigned long long>(seen.started),
+                                   static_cast<unsigned long long>(seen.failed),
+                                   static_cast<unsigned long long>(seen.given_up),
+                                   static_cast<unsigned long long>(seen.waiting),
+                                   static_cast<long long>(seen.first_ready_ns), by_time);
+    }
+};
+
+// Copies tallies, whose arrays have one element for each time and one more.
+struct tallies_so_far {
+    std::vector<std::int64_t> times;
+    std::vector<tally> all;
+
+    void emplace_back(const tw_durable_tally &seen) {
+        all.push_back({seen.kind, {seen.pending, seen.pending + times.size() + 1}, seen});
+    }
+};
+
+// tallies(a tuple of times in nanoseconds, most)
+PyObject *tallies(PyObject *self, PyObject *arguments) {
+    PyObject *from;
+    unsigned long long most;
+    if (!PyArg_ParseTuple(arguments, "O!K", &PyTuple_Type, &from, &most))
+        return nullptr;
+    tallies_so_far found;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(from); ++i)
+        found.times.push_back(PyLong_AsLongLong(PyTuple_GET_ITEM(from, i)));
+    if (PyErr_Occurred() != nullptr)
+        return nullptr;
+    without_gil(connection_at(self), [&](tw_durable *jobs) {
+        return tw_durable_tallies(jobs, found.times.data(), found.times.size(), most, copy<tallies_so_far>,
+                                  &found);
+    });
+    return PyErr_Occurred() != nullptr ? nullptr : list_of(found.all);
 }
 
 PyObject *now(PyObject *self, PyObject *) {
@@ -542,18 +665,25 @@ PyObject *advance(PyObject *self, PyObject *by) {
     return none_unless_raised();
 }
 
-PyMethodDef methods_of_connection[] = {{"close", close_connection, METH_NOARGS, nullptr},
-                                       {"register", register_handler, METH_VARARGS, nullptr},
-                                       {"put", put, METH_VARARGS, nullptr},
-                                       {"cancel", cancel, METH_VARARGS, nullptr},
-                                       {"requeue", requeue, METH_VARARGS, nullptr},
-                                       {"get", get, METH_VARARGS, nullptr},
-                                       {"list", list, METH_VARARGS, nullptr},
-                                       {"count", count, METH_VARARGS, nullptr},
-                                       {"now", now, METH_NOARGS, nullptr},
-                                       {"stats", stats, METH_NOARGS, nullptr},
-                                       {"advance", advance, METH_O, nullptr},
-                                       {}};
+PyMethodDef methods_of_connection[] = {
+    {"close", close_connection, METH_NOARGS, nullptr},
+    {"register", register_handler, METH_VARARGS, nullptr},
+    {"put", put, METH_VARARGS, nullptr},
+    {"cancel", cancel, METH_VARARGS, nullptr},
+    {"requeue", requeue, METH_VARARGS, nullptr},
+    {"get", get, METH_VARARGS, nullptr},
+    {"list", list, METH_VARARGS, nullptr},
+    {"count", number_of<tw_durable_count>, METH_VARARGS, nullptr},
+    {"cancel_many", number_of<tw_durable_cancel_many>, METH_VARARGS, nullptr},
+    {"requeue_many", number_of<tw_durable_requeue_many>, METH_VARARGS, nullptr},
+    {"fire_now", fire_now, METH_VARARGS, nullptr},
+    {"why", why, METH_VARARGS, nullptr},
+    {"members", members, METH_NOARGS, nullptr},
+    {"tallies", tallies, METH_VARARGS, nullptr},
+    {"now", now, METH_NOARGS, nullptr},
+    {"stats", stats, METH_NOARGS, nullptr},
+    {"advance", advance, METH_O, nullptr},
+    {}};
 PyType_Slot slots_of_connection[] = {{Py_tp_new, slot(new_connection)},
                                      {Py_tp_init, slot(open_connection)},
                                      {Py_tp_dealloc, slot(free_connection)},

@@ -217,6 +217,114 @@ class OnADatabase(unittest.TestCase):
         self.assertEqual([each.key for each in self.jobs.list("k", after="a", limit=2)], ["b", "c"])
         self.assertEqual((self.jobs.count(), self.jobs.count("k"), self.jobs.count(states=State.HELD)), (5, 4, 0))
 
+    def test_lists_by_ready_time(self):
+        now = self.jobs.now()
+        self.jobs.put_many(Job(kind, key, at=now + timedelta(minutes=minutes))
+                           for kind, key, minutes in (("b", "1", 1), ("a", "2", 2), ("b", "3", 2), ("a", "4", 3)))
+
+        def keys(kind=None, **chosen):
+            return "".join(each.key for each in self.jobs.list(kind, **chosen))
+
+        self.assertEqual(keys(ready_before=now + timedelta(minutes=2)), "1")
+        self.assertEqual(keys(ready_before=datetime.max), "1234")
+        rest = {"ready_from": now + timedelta(minutes=2), "after_kind": "a", "after": "2"}
+        self.assertEqual(keys(ready_before=datetime.max, **rest), "34")
+        self.assertEqual(keys(after_kind="a", after="2"), "413")
+        self.assertEqual(self.jobs.count("b", ready_before=now + timedelta(minutes=2)), 1)
+        self.assertEqual(self.jobs.count(ready_before=datetime(1970, 1, 1, tzinfo=timezone.utc)), 0)
+        with self.assertRaisesRegex(ValueError, "time zone"):
+            self.jobs.count(ready_before=datetime(2026, 1, 1))
+        with self.assertRaises(TypeError):
+            self.jobs.count(reddy_before=datetime.max)
+
+    def test_many_jobs_are_removed_and_requeued(self):
+        with Jobs(ADDRESS) as worker:
+            @worker.handler("bad", attempts=1)
+            def on_fire(fire):
+                raise RuntimeError("no paper")
+
+            worker.start()
+            self.jobs.put_many(Job("bad", key) for key in "123")
+            self.jobs.put("other", "x", delay=3600)
+            eventually(lambda: self.jobs.count(states=State.FAILED) == 3)
+        self.assertEqual(self.jobs.requeue_many("other"), 0)
+        self.assertEqual(self.jobs.requeue_many("bad", limit=2), 2)
+        self.assertEqual(self.jobs.cancel_many(states=State.FAILED), 1)
+        self.assertEqual(self.jobs.cancel_many("bad"), 2)
+        self.assertEqual(self.jobs.count(), 1)
+        self.assertEqual(self.jobs.cancel_many(), 1)
+
+    def test_a_job_fires_on_demand(self):
+        self.jobs.put("k", "x", delay=3600)
+        due = self.jobs.get("k", "x").due
+        self.assertIs(self.jobs.fire_now("k", "x"), True)
+        entry = self.jobs.get("k", "x")
+        self.assertEqual(entry.due, due)
+        self.assertLess(entry.ready, due)
+        with self.assertRaises(FileNotFoundError):
+            self.jobs.fire_now("k", "y")
+        begun, end = threading.Event(), threading.Event()
+        with Jobs(ADDRESS) as worker:
+            @worker.handler("k")
+            def on_fire(fire):
+                begun.set()
+                end.wait(60)
+
+            worker.start()
+            self.assertTrue(begun.wait(60))
+            self.assertIs(self.jobs.fire_now("k", "x"), False)
+            end.set()
+
+    def test_says_why_a_job_has_not_run(self):
+        self.jobs.put("k", "x", delay=7200)
+        self.assertRegex(self.jobs.why("k", "x"), r"^It is not due: it fires in 1 h 59 min, at .*\.$")
+        self.assertRegex(self.jobs.why("k", "y"), "^There is no job of this name")
+        with self.assertRaises(ValueError):
+            self.jobs.why("k", "")
+
+    def test_counts_by_kind_and_tells_the_members(self):
+        now = self.jobs.now()
+        self.jobs.put("a", "1", at=now + timedelta(minutes=1))
+        self.jobs.put("a", "2", at=now + timedelta(hours=1))
+        begun, end = threading.Event(), threading.Event()
+        with Jobs(ADDRESS, name="A", horizon=60) as worker:
+            @worker.handler("k")
+            def on_fire(fire):
+                begun.set()
+                end.wait(60)
+
+            worker.start()
+            self.jobs.put("k", "1")
+            self.jobs.put("k", "2", delay=50)
+            self.assertTrue(begun.wait(60))
+            eventually(lambda: self.jobs.get("k", "2").state == State.HELD)
+            eventually(lambda: [each for each in self.jobs.members() if each.name == "A" and each.kinds])
+            (member,) = (each for each in self.jobs.members() if each.name == "A")
+            self.assertEqual((member.held, member.started, member.dead, member.kinds), (1, 1, False, ("k",)))
+            self.assertEqual(self.jobs.get("k", "2").holder_id, member.id)
+            self.assertGreater(member.lease_end, now)
+            self.assertGreater(member.lease_end, member.joined)
+            self.assertLess(abs(member.clock_offset), timedelta(minutes=1))
+            first, second = self.jobs.tallies([now + timedelta(minutes=2)])
+            self.assertEqual((first.kind, first.pending, first.first_ready), ("a", (1, 1), now + timedelta(minutes=1)))
+            self.assertEqual((second.kind, second.held, second.started, second.pending), ("k", 1, 1, (0, 0)))
+            self.assertEqual((second.failed, second.given_up, second.first_ready), (0, 0, None))
+            self.assertEqual(self.jobs.tallies(most=1)[0].pending, (1,))
+            end.set()
+        with self.assertRaises(ValueError):
+            self.jobs.tallies([now, now])
+
+    def test_the_backlog_bounds_how_many_late_jobs_are_held(self):
+        late = self.jobs.now() - timedelta(seconds=10)
+        self.jobs.put_many(Job("k", str(number), at=late) for number in range(40))
+        end = threading.Event()
+        with Jobs(ADDRESS, threads=1, backlog=7) as worker:
+            worker.handler("k")(lambda fire: end.wait(60) and None)
+            worker.start()
+            eventually(lambda: worker.stats()["held"] == 7)  # without the option 2 or fewer
+            self.jobs.cancel_many(states=State.PENDING)
+            end.set()
+
     def test_handlers_run_on_threads_and_the_close_waits_for_them(self):
         begun, ended, names = threading.Event(), [], set()
         events = []
@@ -276,6 +384,22 @@ class OnADatabase(unittest.TestCase):
             putter.join()
         self.assertLess(time.monotonic() - begun, 4)
         self.assertEqual(self.jobs.count("k"), 1)
+
+    def test_a_relative_path_outlasts_a_change_of_folder(self):
+        here = os.getcwd()
+        fired = threading.Event()
+        with tempfile.TemporaryDirectory() as folder:
+            os.chdir(folder)
+            try:
+                jobs = Jobs("sqlite:jobs.db")
+            finally:
+                os.chdir(here)
+            with jobs:
+                jobs.handler("k")(lambda fire: fired.set())
+                jobs.start()
+                jobs.put("k", "x")
+                self.assertTrue(fired.wait(60))
+            self.assertFalse(Path("jobs.db").exists())
 
     def test_threads_share_a_connection(self):
         fired = []

@@ -126,6 +126,7 @@ struct tw_durable_entry {
     uint32_t attempts;  /* tries for this due time that have failed */
     int64_t token;      /* of the last claim; 0: none yet */
     const char *holder; /* name of the member that holds the job; NULL: none */
+    int64_t holder_id;  /* its `id` in struct tw_durable_member: names need not be unique; 0: none */
     const char *error;  /* why the last try failed; NULL: none has */
 };
 

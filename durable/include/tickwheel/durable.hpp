@@ -30,19 +30,21 @@
 #if defined(TICKWHEEL_CPLUSPLUS_20) && !defined(TICKWHEEL_DURABLE_HPP)
 #define TICKWHEEL_DURABLE_HPP
 
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <list>
 #include <memory>
 #include <mutex>
 #include <ranges>
+#include <span>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -50,6 +52,7 @@
 #include <tickwheel/durable/fire.hpp>
 #include <tickwheel/durable/handler.hpp>
 #include <tickwheel/durable/jobs.hpp>
+#include <tickwheel/durable/members.hpp>
 #include <tickwheel/durable/typed.hpp>
 #include <tickwheel/runtime.hpp>
 
@@ -128,8 +131,11 @@ struct durable_home {
 // tw_durable_open. The destructor closes it as tw_durable_close does, but cannot report -ETIMEDOUT. The
 // destructor waits for the handlers that are running, so do not hold a lock that one of them takes. Destroy
 // the object before its runtime and its workers, and not in a handler.
-class durable {
+class durable : public detail::typed_puts<durable> {
   public:
+    using typed_puts::add;  // for typed kinds
+    using typed_puts::put;
+
     // A connection that handles jobs on the runtime, and can also put, list and so on.
     template <class Clock>
     durable(basic_runtime<Clock> &rt, const std::string &address, const durable_options &o = {})
@@ -199,20 +205,6 @@ class durable {
         put_all(all, existing);
     }
 
-    // The same for a typed kind. The kind and the value stand for the job's kind and payload, which must be
-    // empty.
-    template <durable_value T>
-    void put(const durable_kind<T> &kind, const std::type_identity_t<T> &value, const durable_job &job,
-             durable_existing existing = durable_existing::replace) {
-        const auto payload = durable_codec<T>::encode(value);
-        put(detail::typed_job(kind, job, payload), existing);
-    }
-    template <durable_value T>
-    bool add(const durable_kind<T> &kind, const std::type_identity_t<T> &value, const durable_job &job) {
-        const auto payload = durable_codec<T>::encode(value);
-        return add(detail::typed_job(kind, job, payload));
-    }
-
     // Puts a job for each value of a range in one transaction: all or none. describe(value) returns the job.
     template <durable_value T, std::ranges::input_range Values, std::invocable<const T &> Describe>
     void put(const durable_kind<T> &kind, Values &&values, Describe describe,
@@ -255,30 +247,77 @@ class durable {
             detail::check_durable(tw_durable_requeue(native(), nullptr, nullptr)));
     }
 
+    // As `cancel` and `requeue`, for all jobs that the filter selects: an empty filter selects all. Each
+    // returns how many jobs it has removed or requeued. See tw_durable_cancel_many.
+    std::size_t cancel_many(const durable_filter &filter) {
+        const detail::native_filter c(filter);
+        return static_cast<std::size_t>(detail::check_durable(tw_durable_cancel_many(native(), &c.filter)));
+    }
+    std::size_t requeue_many(const durable_filter &filter) {
+        const detail::native_filter c(filter);
+        return static_cast<std::size_t>(detail::check_durable(tw_durable_requeue_many(native(), &c.filter)));
+    }
+
     // NOLINTEND(readability-make-member-function-const)
 
     // Looks up a job, and calls each(entry). Returns false if there is no such job.
     template <durable_visitor F> bool get(std::string_view kind, std::string_view key, F each) const {
-        detail::durable_walk<F> walk{each, nullptr};
-        const int result = tw_durable_get(native(), detail::durable_text(kind).c_str(),
-                                          detail::durable_text(key).c_str(), walk.visit, &walk);
-        if (result == -ENOENT)
-            return false;
-        walk.checked(result);
-        return true;
+        const auto get = [&](tw_durable_visitor *visit, void *arg) {
+            return tw_durable_get(native(), detail::durable_text(kind).c_str(),
+                                  detail::durable_text(key).c_str(), visit, arg);
+        };
+        const std::int64_t result = detail::walk_durable<durable_entry, tw_durable_entry>(each, get);
+        return result != -ENOENT && detail::check_durable(result) >= 0;
     }
 
-    // Calls each(entry) on the jobs that the filter selects, by kind and key, and passes on its
-    // exceptions. Returns false if `each` has ended the walk.
+    // Calls each(entry) on the jobs that the filter selects, in its order, and passes on the exceptions of
+    // `each`. Returns false if `each` has ended the walk.
     template <durable_visitor F> bool list(const durable_filter &filter, F each) const {
         const detail::native_filter c(filter);
-        detail::durable_walk<F> walk{each, nullptr};
-        return walk.checked(tw_durable_list(native(), &c.filter, walk.visit, &walk)) == 0;
+        const auto list = [&](tw_durable_visitor *visit, void *arg) {
+            return tw_durable_list(native(), &c.filter, visit, arg);
+        };
+        return detail::check_durable(detail::walk_durable<durable_entry, tw_durable_entry>(each, list)) == 0;
     }
 
     [[nodiscard]] std::size_t count(const durable_filter &filter = {}) const {
         const detail::native_filter c(filter);
         return static_cast<std::size_t>(detail::check_durable(tw_durable_count(native(), &c.filter)));
+    }
+
+    // Calls each(tally) for each kind that has jobs, as `list` calls each(entry). The times rise, and divide
+    // the pending jobs by the time at which they are ready. No number exceeds `most`, unless that is 0. See
+    // tw_durable_tallies.
+    template <durable_visitor_of<durable_tally> F>
+    bool tallies(std::span<const durable_time> times, std::uint64_t most, F each) const {
+        std::vector<std::int64_t> c;
+        for (const durable_time time : times)
+            c.push_back(detail::reading_of(time));
+        const auto tally = [&](tw_durable_tally_visitor *visit, void *arg) {
+            return tw_durable_tallies(native(), c.data(), c.size(), most, visit, arg);
+        };
+        return detail::check_durable(
+                   detail::walk_durable<durable_tally, tw_durable_tally>(each, tally, times.size())) == 0;
+    }
+
+    // Calls each(member) on the processes that handle jobs, in the order of their ids, as `list` calls
+    // each(entry).
+    template <durable_visitor_of<durable_member> F> bool members(F each) const {
+        const auto walk = [&](tw_durable_member_visitor *visit, void *arg) {
+            return tw_durable_members(native(), visit, arg);
+        };
+        return detail::check_durable(detail::walk_durable<durable_member, tw_durable_member>(each, walk)) ==
+               0;
+    }
+
+    // Why a job has not run yet, in a sentence, also if there is no such job. See tw_durable_why.
+    [[nodiscard]] std::string why(std::string_view kind, std::string_view key) const {
+        std::array<char, 4096> text{};
+        const int result = tw_durable_why(native(), detail::durable_text(kind).c_str(),
+                                          detail::durable_text(key).c_str(), text.data(), text.size());
+        if (result != -ENOENT)
+            detail::check_durable(result);
+        return text.data();
     }
 
     // The present time of the database's clock. See tw_durable_now.
@@ -293,7 +332,41 @@ class durable {
         return seen;
     }
 
+    // The text that tw_durable_metrics writes, with this value of the label "name" unless that is empty.
+    [[nodiscard]] std::string metrics(std::string_view name = {}) const {
+        const std::string label = detail::durable_text(name);
+        return written([&](tw_text *write, void *arg) {
+            return tw_durable_metrics(native(), label.empty() ? nullptr : label.c_str(), write, arg);
+        });
+    }
+
+    // The text that tw_durable_dump writes.
+    [[nodiscard]] std::string dump() const {
+        return written([this](tw_text *write, void *arg) { return tw_durable_dump(native(), write, arg); });
+    }
+
   private:
+    // Collects the text that call(write, arg) writes.
+    template <class Call> static std::string written(const Call &call) {
+        struct {
+            std::string all;
+            std::exception_ptr thrown;
+        } text;
+        const auto append = [](const char *part, std::size_t size, void *arg) {
+            auto &to = *static_cast<decltype(text) *>(arg);
+            try {
+                to.all.append(part, size);
+            } catch (...) {
+                to.thrown = std::current_exception();
+            }
+        };
+        const int error = call(append, &text);
+        if (text.thrown)
+            std::rethrow_exception(text.thrown);
+        detail::check_durable(error);
+        return std::move(text.all);
+    }
+
     durable(tw_runtime *rt, const std::string &address, const durable_options &o)
         : home_(std::make_unique<detail::durable_home>()) {
         home_->on_event = o.on_event;

@@ -14,7 +14,6 @@
 #include <cerrno>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 
 #include <tickwheel/durable/jobs.hpp>
@@ -25,8 +24,11 @@ namespace tickwheel {
 
 // Puts and removes jobs on the caller's connection, which must outlive the object. `schema` is the one in the
 // options of `durable`.
-class durable_sqlite {
+class durable_sqlite : public detail::typed_puts<durable_sqlite> {
   public:
+    using typed_puts::add;
+    using typed_puts::put;
+
     explicit durable_sqlite(sqlite3 *db, std::string schema = "tickwheel")
         : db_(db), schema_(std::move(schema)) {}
 
@@ -38,19 +40,6 @@ class durable_sqlite {
     bool add(const durable_job &job) {
         const int result = put_native(job, TW_DURABLE_ADD);
         return result != -EEXIST && detail::check_durable(result) == 0;
-    }
-
-    // The same for a typed kind, as in class durable.
-    template <durable_value T>
-    void put(const durable_kind<T> &kind, const std::type_identity_t<T> &value, const durable_job &job,
-             durable_existing existing = durable_existing::replace) {
-        const auto payload = durable_codec<T>::encode(value);
-        put(detail::typed_job(kind, job, payload), existing);
-    }
-    template <durable_value T>
-    bool add(const durable_kind<T> &kind, const std::type_identity_t<T> &value, const durable_job &job) {
-        const auto payload = durable_codec<T>::encode(value);
-        return add(detail::typed_job(kind, job, payload));
     }
 
     // Removes a job. Returns true if the removal, once committed, prevents a fire; false if the handler was

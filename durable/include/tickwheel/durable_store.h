@@ -122,8 +122,9 @@ struct tw_store_claim {
     const char *const *kinds;
     size_t kinds_count;
     int64_t horizon_ns;
-    size_t limit;    /* at most this many jobs of all kinds together; 0: the call only looks */
-    int64_t from_ns; /* jobs that are ready before this time are left out, also from `next_ns` */
+    size_t limit;     /* at most this many jobs of all kinds together; 0: the call only looks */
+    int64_t from_ns;  /* jobs that are ready before this time are left out, also from `next_ns` */
+    int64_t until_ns; /* if `limit` is 0: so are jobs that are ready at this time or later; 0: none are */
 };
 
 /* The results of a claim, apart from the jobs. A claim that has reached a limit other than 0 need not look

@@ -99,13 +99,13 @@ void read_job(const rows &from, int row, tw_durable_entry &entry) {
     entry.token = from.int8(row, 11);
 }
 
-int list(session &server, const std::string &schema, const tw_durable_filter &filter, const char *key,
+int list(session &server, const std::string &schema, const tw_durable_filter *filter, const char *key,
          tw_store_visitor *each, void *arg) {
-    selected chosen(filter, key);
+    selected chosen(*filter, key);
     const std::string from = chosen.from(columns);
     const std::string text =
         chosen.with() + "select kind, key, payload, due, ready, period, cron, zone, missed, grace, " +
-        "attempts, token, holder is not null, started, failed, member.name, error, of_group, waits_for "
+        "attempts, token, coalesce(job.holder, 0), started, failed, member.name, error, of_group, waits_for "
         "from " +
         from + " left join $S.member on member.id = job.holder" + chosen.order() + chosen.limit();
     return patiently(server, [&] {
@@ -113,7 +113,8 @@ int list(session &server, const std::string &schema, const tw_durable_filter &fi
             in_schema(text.c_str(), schema), chosen.values().all, [&](const rows &found, int row) {
                 tw_durable_entry entry = {};
                 read_job(found, row, entry);
-                entry.state = state_of(found.truth(row, 12), found.truth(row, 13), found.truth(row, 14));
+                entry.holder_id = found.int8(row, 12);
+                entry.state = state_of(entry.holder_id != 0, found.truth(row, 13), found.truth(row, 14));
                 entry.holder = found.text(row, 15);
                 entry.error = found.text(row, 16);
                 entry.job.group = found.text(row, 17);
@@ -125,8 +126,8 @@ int list(session &server, const std::string &schema, const tw_durable_filter &fi
     });
 }
 
-std::int64_t count(session &server, const std::string &schema, const tw_durable_filter &filter) {
-    selected chosen(filter, nullptr);
+std::int64_t count(session &server, const std::string &schema, const tw_durable_filter *filter) {
+    selected chosen(*filter, nullptr);
     const std::string from = chosen.from("kind, key, ready");
     const std::string text =
         chosen.with() + "select count(*) from (select from " + from + chosen.limit() + ") as chosen";
@@ -158,9 +159,9 @@ const char *changes(tw_store_change what) {
 
 }  // namespace
 
-int change(session &server, const std::string &schema, const tw_durable_filter &filter, const char *key,
+int change(session &server, const std::string &schema, const tw_durable_filter *filter, const char *key,
            tw_store_change what, tw_store_changed *each, void *arg, std::set<std::string> &left) {
-    selected chosen(filter, key);
+    selected chosen(*filter, key);
     const std::string from =
         chosen.from("ctid as place, kind, key, ready, token, holder is not null as held, started, failed");
     std::string with = chosen.with();
@@ -180,7 +181,8 @@ int change(session &server, const std::string &schema, const tw_durable_filter &
         ", done.of_group, (select count(*) from told) from near left join done using (kind, key)" +
         chosen.order();
     rows found;
-    if (const int error = server.ask(in_schema(text.c_str(), schema), chosen.values().all, found); error != 0)
+    const auto ask = [&] { return server.ask(in_schema(text.c_str(), schema), chosen.values().all, found); };
+    if (const int error = key != nullptr ? ask() : patiently(server, ask); error != 0)
         return error;
     for (int row = 0; what == TW_STORE_REMOVE && row < found.count(); ++row)
         if (!found.is_null(row, 9))
@@ -299,13 +301,13 @@ order by id, n)")
     return 0;
 }
 
-int announce(session &server, const std::string &schema, const tw_store_member &member,
+int announce(session &server, const std::string &schema, const tw_store_member *member,
              const char *const *kinds, std::size_t count, std::int64_t clock_offset_ns) {
     column handled(type::text, count);
     for (std::size_t i = 0; i < count; ++i)
         handled.add_text(kinds[i]);
     parameters with;
-    with.add_int8(member.id).add_int8(member.epoch).add(handled).add_int8(clock_offset_ns / 1000);
+    with.add_int8(member->id).add_int8(member->epoch).add(handled).add_int8(clock_offset_ns / 1000);
     rows done;
     const std::string text = in_schema(R"(
 update $S.member set kinds = $3::text[], clock_offset = $4::int8

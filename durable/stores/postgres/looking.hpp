@@ -17,16 +17,17 @@ tw_durable_state state_of(bool held, bool started, bool failed);
 // Reads the fields of a row from `kind` to `token`, in the order of the columns of a claim.
 void read_job(const rows &from, int row, tw_durable_entry &entry);
 
-int list(session &server, const std::string &schema, const tw_durable_filter &filter, const char *key,
+// As the functions of durable_store.h.
+int list(session &server, const std::string &schema, const tw_durable_filter *filter, const char *key,
          tw_store_visitor *each, void *arg);
-std::int64_t count(session &server, const std::string &schema, const tw_durable_filter &filter);
-// Adds the groups of removed jobs to `left`.
-int change(session &server, const std::string &schema, const tw_durable_filter &filter, const char *key,
+std::int64_t count(session &server, const std::string &schema, const tw_durable_filter *filter);
+// `left` receives the groups of removed jobs.
+int change(session &server, const std::string &schema, const tw_durable_filter *filter, const char *key,
            tw_store_change what, tw_store_changed *each, void *arg, std::set<std::string> &left);
 int tallies(session &server, const std::string &schema, const std::int64_t *times, std::size_t count,
             std::uint64_t most, tw_durable_tally_visitor *each, void *arg);
 int members(session &server, const std::string &schema, tw_durable_member_visitor *each, void *arg);
-int announce(session &server, const std::string &schema, const tw_store_member &member,
+int announce(session &server, const std::string &schema, const tw_store_member *member,
              const char *const *kinds, std::size_t count, std::int64_t clock_offset_ns);
 
 }  // namespace tickwheel::durable::postgres

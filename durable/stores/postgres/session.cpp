@@ -282,6 +282,9 @@ int session::open(const char *address) {
     // come before the session stops waiting, so the caller knows that nothing has changed. The lock limit is
     // lower so that the error text names the lock.
     //
+    // Without statistics, the planner may take the index of names for a claim, and sort all jobs of the kind.
+    // A plan without a sort takes the index of ready times.
+    //
     // A database without an encoding stores texts unchecked. A row that another program inserted with a text
     // that is not UTF-8 would make every statement that reads it fail, so the server must not check them
     // here.
@@ -292,7 +295,8 @@ int session::open(const char *address) {
         "; set search_path = pg_catalog, pg_temp; set lock_timeout = " + server_limit(70) +
         "; set statement_timeout = " + server_limit(80) +
         ";"
-        "set enable_seqscan = off; set enable_hashjoin = off; set enable_mergejoin = off; set jit = off;"
+        "set enable_seqscan = off; set enable_sort = off; set enable_hashjoin = off;"
+        "set enable_mergejoin = off; set jit = off;"
         "set plan_cache_mode = force_generic_plan; set default_transaction_isolation = 'read committed';"
         "set idle_in_transaction_session_timeout = 0; set synchronous_commit = on");
 }
@@ -304,7 +308,8 @@ std::string session::server_limit(int percent) const {
 int session::be_patient(bool patient, bool with_locks) {
     patience_ = patient ? 100 : 1;
     return run("set statement_timeout = " + (patient ? "0" : server_limit(80)) +
-               "; set lock_timeout = " + (patient && with_locks ? "0" : server_limit(70)));
+               "; set lock_timeout = " + (patient && with_locks ? "0" : server_limit(70)) +
+               "; set enable_sort = " + (patient ? "on" : "off"));
 }
 
 void session::abandon() {

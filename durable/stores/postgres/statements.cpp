@@ -63,7 +63,7 @@ std::string insert(const std::string &fields, const char *conflict) {
 
 constexpr const char *one_job =
     R"((select $1::text as kind, $2::text as key, $3::bytea as payload, $4::timestamptz as due,
-    $5::int8 as delay, $6::int8 as period, $7::text as cron, $8::text as zone, $9::int8::int4 as missed, $10::int8 as grace,
+    $5::int8 as delay, $6::int8 as period, $7::text as cron, $8::text as zone, $9::int4 as missed, $10::int8 as grace,
     $11::text as of_group, $12::text as waits_for, $13::int8 as within) as given)";
 
 std::string many_jobs() { return std::string(put_fields) + ") as given (" + field_names + ")"; }
@@ -231,7 +231,7 @@ released as (
                 R"( then ready else '1970-01-01 UTC' end as ready from released) as batch)");
 }
 
-// $1, $2 member, $3 kinds, $4 the ready time to begin at.
+// $1, $2 member, $3 kinds, $4 the ready time to begin at, $5 the one to end at; null: none.
 std::string look(const std::string &parts, const std::string &more_columns) {
     return parts + R"(
 select exists (select from $S.member
@@ -244,11 +244,11 @@ select exists (select from $S.member
            more_columns + R"(
 from unnest($3::text[]) as handled (kind), lateral (
     select ready from $S.job where job.kind = handled.kind and not failed and holder is null
-        and ready >= $4::timestamptz
+        and ready >= $4::timestamptz and ready < coalesce($5::timestamptz, 'infinity')
     order by ready limit 1) as first)";
 }
 
-// $5: the group after which to look for groups for which jobs wait. Returns the last of `sweep` such groups
+// $6: the group after which to look for groups for which jobs wait. Returns the last of `sweep` such groups
 // (null: there are no more), and how many jobs it has released, which the look does not see.
 std::string look_and_release() {
     const std::string most = std::to_string(sweep);
@@ -256,7 +256,7 @@ std::string look_and_release() {
         return std::string("(select waits_for from $S.job where waits_for > ") + after +
                " order by waits_for limit 1)";
     };
-    return look("with recursive swept (name, n) as (select " + next("$5::text") + ", 1 union all select " +
+    return look("with recursive swept (name, n) as (select " + next("$6::text") + ", 1 union all select " +
                     next("swept.name") + ", n + 1 from swept where name is not null and n < " + most +
                     "),\n" + released("select name from swept where name is not null"),
                 ", (select name from swept where n = " + most +
@@ -410,8 +410,11 @@ with done as (
     returning kind, ready),
 )" + told("done") + R"(
 select count(*) from told)";
+    // $1 member, $2, $3 the ready times of the last jobs of the ranges; null: no limit.
     all[forget_ranges_of_one] =
-        std::string("delete from $S.claim where member = $1::int8 and ") + is_empty_range;
+        std::string("delete from $S.claim where member = $1::int8 and last >= coalesce($2::timestamptz, "
+                    "'-infinity') and last < coalesce($3::timestamptz, 'infinity') and ") +
+        is_empty_range;
     all[delete_member] = "delete from $S.member where id = $1::int8 and not exists (select from $S.claim "
                          "where member = $1::int8)";
 

@@ -34,7 +34,6 @@ struct postgres_connection {
     std::string schema;
     // How many more starts (or answers) skip locked jobs without waiting for the lock first.
     unsigned starts_pass_locks = 0, answers_pass_locks = 0;
-    unsigned claims = 0;  // since ranges without jobs were deleted
     bool listens = false;
     std::vector<std::string> kinds;  // of the last claim; notifications for other kinds are ignored
     std::string swept;  // the group up to which the last look from the start has released jobs that waited
@@ -53,6 +52,17 @@ template <class Result, class... Arguments> struct like {
 };
 template <class Result, class... Arguments> like<Result, Arguments...> like_this(Result (*)(Arguments...));
 template <auto function> constexpr auto guard = decltype(like_this(function))::template call<function>;
+
+// The same for a function of looking.hpp.
+template <class Result, class... Arguments> struct looking {
+    template <Result (*function)(session &, const std::string &, Arguments...)>
+    static Result call(void *connection, Arguments... arguments) noexcept {
+        return guarded([&] { return function(of(connection).server, of(connection).schema, arguments...); });
+    }
+};
+template <class Result, class... Arguments>
+looking<Result, Arguments...> looking_like(Result (*)(session &, const std::string &, Arguments...));
+template <auto function> constexpr auto look = decltype(looking_like(function))::template call<function>;
 
 std::int64_t microseconds(std::int64_t ns) { return ns / 1000 + (ns % 1000 > 0 ? 1 : 0); }
 
@@ -97,84 +107,62 @@ int read_now(void *connection, int64_t *now_ns) {
 
 // --- jobs -------------------------------------------------------------------------------
 
-// One column for each field of a job, in the order of put_fields.
-struct put_columns {
-    column kind, key, payload, due, delay, period, cron, zone, missed, grace, group, waits_for, within;
-    const bool has_groups;
-
-    // Without `groups`, no job has a value for the last three columns.
-    put_columns(std::size_t count, bool groups)
-        : kind(type::text, count), key(type::text, count), payload(type::bytes, count),
-          due(type::time, count), delay(type::int8, count), period(type::int8, count),
-          cron(type::text, count), zone(type::text, count), missed(type::int4, count),
-          grace(type::int8, count), group(type::text, groups ? count : 0),
-          waits_for(type::text, groups ? count : 0), within(type::int8, groups ? count : 0),
-          has_groups(groups) {}
-
-    void add(const tw_durable_job &job) {
-        kind.add_text(job.kind);
-        key.add_text(job.key);
-        payload.add_bytes({static_cast<const char *>(job.payload), job.size});
-        if (job.absolute != 0) {
-            due.add_time(job.due_ns);
-            delay.add_null();
-        } else {
-            due.add_null();
-            delay.add_int8(microseconds(job.due_ns));
-        }
-        if (job.period_ns != 0)
-            period.add_int8(microseconds(job.period_ns));
-        else
-            period.add_null();
-        cron.add_text(job.cron);
-        zone.add_text(job.zone);
-        const bool is_periodic = job.period_ns != 0 || job.cron != nullptr;
-        if (is_periodic) {
-            missed.add_int4(job.missed);
-            grace.add_int8(microseconds(job.grace_ns));
-        } else {
-            missed.add_null();
-            grace.add_null();
-        }
-        if (!has_groups)
-            return;
-        group.add_text(job.group);
-        waits_for.add_text(job.waits_for);
-        if (job.within_ns != 0)
-            within.add_int8(microseconds(job.within_ns));
-        else
-            within.add_null();
+// One column for each field of a job, in the order of put_fields. Each call adds to the next column. Without
+// `groups`, no job has a value for the last three, which stay empty.
+class put_columns {
+  public:
+    put_columns(std::size_t count, bool groups) {
+        for (const type each : {type::text, type::text, type::bytes, type::time, type::int8, type::int8,
+                                type::text, type::text, type::int4, type::int8})
+            all_.emplace_back(each, count);
+        for (const type each : {type::text, type::text, type::int8})
+            (groups ? all_ : empty_).emplace_back(each, groups ? count : 0);
     }
+
+    put_columns &add_text(const char *text) { return next().add_text(text), *this; }
+    put_columns &add_bytes(std::string_view bytes) { return next().add_bytes(bytes), *this; }
+    put_columns &add_time(std::int64_t ns) { return next().add_time(ns), *this; }
+    put_columns &add_int4(std::int32_t value) { return next().add_int4(value), *this; }
+    put_columns &add_int8(std::int64_t value) { return next().add_int8(value), *this; }
+    put_columns &add_null() { return next().add_null(), *this; }
 
     void hand_to(parameters &all) const {
-        for (const column *each : {&kind, &key, &payload, &due, &delay, &period, &cron, &zone, &missed,
-                                   &grace, &group, &waits_for, &within})
-            all.add(*each);
+        for (const std::vector<column> *const some : {&all_, &empty_})
+            for (const column &each : *some)
+                all.add(each);
     }
+
+  private:
+    column &next() { return all_[next_++ % all_.size()]; }
+
+    std::vector<column> all_, empty_;
+    std::size_t next_ = 0;
 };
 
-// The fields of one job, in the order of put_fields.
-void add_one(parameters &all, const tw_durable_job &job) {
-    all.add_text(job.kind).add_text(job.key);
-    all.add_bytes({static_cast<const char *>(job.payload), job.size});
+// Adds the fields of a job, in the order of put_fields, to `parameters` or `put_columns`.
+template <class Fields> void add_job(Fields &to, const tw_durable_job &job, bool with_groups) {
+    to.add_text(job.kind).add_text(job.key);
+    to.add_bytes({static_cast<const char *>(job.payload), job.size});
     if (job.absolute != 0)
-        all.add_time(job.due_ns).add_null();
+        to.add_time(job.due_ns).add_null();
     else
-        all.add_null().add_int8(microseconds(job.due_ns));
+        to.add_null().add_int8(microseconds(job.due_ns));
     if (job.period_ns != 0)
-        all.add_int8(microseconds(job.period_ns));
+        to.add_int8(microseconds(job.period_ns));
     else
-        all.add_null();
-    all.add_text(job.cron).add_text(job.zone);
+        to.add_null();
+    to.add_text(job.cron).add_text(job.zone);
     if (job.period_ns != 0 || job.cron != nullptr)
-        all.add_int8(job.missed).add_int8(microseconds(job.grace_ns));
+        to.add_int4(job.missed).add_int8(microseconds(job.grace_ns));
     else
-        all.add_null().add_null();
-    all.add_text(job.group).add_text(job.waits_for);
+        to.add_null().add_null();
+    if (!with_groups)
+        return;
+    to.add_text(job.group).add_text(job.waits_for);
     if (job.within_ns != 0)
-        all.add_int8(microseconds(job.within_ns));
+        to.add_int8(microseconds(job.within_ns));
     else
-        all.add_null();
+        to.add_null();
 }
 
 // A statement can change a row only once. So of several jobs with one name the store sends only one: with
@@ -280,12 +268,13 @@ int put(void *connection, tw_store_put *puts, size_t count, int keep, const tw_s
     parameters with;
     std::size_t statement = put_one_replacing;
     if (sent.size() == 1 && !returns_rows) {
-        add_one(with, *puts[sent[0]].job);
+        add_job(with, *puts[sent[0]].job, true);
     } else {
-        put_columns columns(sent.size(), any_end || std::any_of(sent.begin(), sent.end(), has_groups));
+        const bool groups = any_end || std::any_of(sent.begin(), sent.end(), has_groups);
+        put_columns columns(sent.size(), groups);
         column hold(type::int4, sent.size());
         for (const std::size_t i : sent) {
-            columns.add(*puts[i].job);
+            add_job(columns, *puts[i].job, groups);
             hold.add_int4(holds(i) ? 1 : 0);
         }
         columns.hand_to(with);
@@ -332,27 +321,13 @@ int remove(void *connection, const char *kind, const char *key) {
     return done.truth(0, 0) ? 0 : 1;
 }
 
-int list_jobs(void *connection, const tw_durable_filter *filter, const char *key, tw_store_visitor *each,
-              void *arg) {
-    return list(of(connection).server, of(connection).schema, *filter, key, each, arg);
-}
-
-int64_t count_jobs(void *connection, const tw_durable_filter *filter) {
-    return count(of(connection).server, of(connection).schema, *filter);
-}
-
 int change_jobs(void *connection, const tw_durable_filter *filter, const char *key, tw_store_change what,
                 tw_store_changed *each, void *arg) {
     session &server = of(connection).server;
     std::set<std::string> left;
-    const int result = change(server, of(connection).schema, *filter, key, what, each, arg, left);
+    const int result = change(server, of(connection).schema, filter, key, what, each, arg, left);
     release_those_waiting_for(server, left);
     return result;
-}
-
-int tally_jobs(void *connection, const int64_t *times, size_t count, uint64_t most,
-               tw_durable_tally_visitor *each, void *arg) {
-    return tallies(of(connection).server, of(connection).schema, times, count, most, each, arg);
 }
 
 // --- members ----------------------------------------------------------------------------
@@ -377,15 +352,6 @@ int renew(void *connection, const tw_store_member *member, int64_t lease_ns, int
         return -ESTALE;
     *now_ns = done.time(0, 0);
     return 0;
-}
-
-int announce_kinds(void *connection, const tw_store_member *member, const char *const *kinds, size_t count,
-                   int64_t clock_offset_ns) {
-    return announce(of(connection).server, of(connection).schema, *member, kinds, count, clock_offset_ns);
-}
-
-int visit_members(void *connection, tw_durable_member_visitor *each, void *arg) {
-    return members(of(connection).server, of(connection).schema, each, arg);
 }
 
 int resume(void *connection, tw_store_member *member, const int64_t *started, size_t count,
@@ -436,18 +402,20 @@ int64_t bury(void *connection, size_t limit) {
 }
 
 int leave_within(session &server, const tw_store_member &member) {
-    parameters whole, id;
+    parameters whole, id, all_ranges;
     whole.add_int8(member.id).add_int8(member.epoch);
     id.add_int8(member.id);
+    all_ranges.add_int8(member.id).add_null().add_null();
     rows done;
     if (const int error = server.call(declare_dead, whole, done); error != 0)
         return error;
     if (done.count() == 0)
         return -ESTALE;
-    for (const std::size_t statement : {release_of_one, forget_ranges_of_one, delete_member})
-        if (const int error = server.call(statement, id, done); error != 0)
-            return error;
-    return 0;
+    if (const int error = server.call(release_of_one, id, done); error != 0)
+        return error;
+    if (const int error = server.call(forget_ranges_of_one, all_ranges, done); error != 0)
+        return error;
+    return server.call(delete_member, id, done);
 }
 
 // The member ends as if its lease had ended, but its started jobs count no attempt: their handlers have
@@ -466,6 +434,13 @@ int leave(void *connection, const tw_store_member *member) {
 }
 
 // --- holding ----------------------------------------------------------------------------
+
+void add_end(parameters &to, const tw_store_claim &claim) {
+    if (claim.limit == 0 && claim.until_ns != 0)
+        to.add_time(claim.until_ns);
+    else
+        to.add_null();
+}
 
 column kinds_of(const tw_store_claim &claim) {
     column kinds(type::text, claim.kinds_count);
@@ -494,13 +469,12 @@ int show(const rows &claimed, tw_store_taker *each, void *arg) {
     return 0;
 }
 
-constexpr unsigned claims_between_cleanings = 16;
-
-// Deletes ranges without jobs. If the jobs are locked, a later call does that.
-int forget_ranges(postgres_connection &here, const tw_store_member &member) {
-    here.claims = 0;
+// Deletes ranges without jobs that a look concerns: all looks together go through all ready times. If the
+// jobs are locked, a later look does that.
+int forget_ranges(postgres_connection &here, const tw_store_claim &look) {
     parameters with;
-    with.add_int8(member.id);
+    with.add_int8(look.member.id).add_time(look.from_ns);
+    add_end(with, look);
     rows ignored;
     const int error = here.server.call(forget_ranges_of_one, with, ignored);
     return error == -ENOTCONN || error == -ETIMEDOUT ? error : 0;
@@ -510,13 +484,14 @@ int look_at(postgres_connection &here, const tw_store_claim &claim, const column
             rows &seen) {
     parameters with;
     with.add_int8(claim.member.id).add_int8(claim.member.epoch).add(kinds).add_time(claim.from_ns);
+    add_end(with, claim);
     if (release)
         with.add_text(here.swept.c_str());
     return here.server.call(release ? look_on_and_release : look_on, with, seen);
 }
 
 // A look from the start also releases jobs whose groups are empty. The next one goes on with the groups after
-// those that this one has checked.
+// those that this one has checked. A look that has released jobs, which are ready now or later, has no end.
 int look_after(postgres_connection &here, const tw_store_claim &claim, const column &kinds, bool has_claimed,
                tw_store_look &look) {
     const bool from_start = claim.from_ns == 0;
@@ -526,8 +501,10 @@ int look_after(postgres_connection &here, const tw_store_claim &claim, const col
     const std::int64_t released = from_start ? seen.int8(0, 6) : 0;
     if (from_start && released < release_batch)
         here.swept = seen.is_null(0, 5) ? "" : seen.text(0, 5);
+    tw_store_claim without_end = claim;
+    without_end.until_ns = 0;
     if (released > 0)
-        if (const int error = look_at(here, claim, kinds, false, seen); error != 0)
+        if (const int error = look_at(here, without_end, kinds, false, seen); error != 0)
             return error;
     if (!has_claimed && !seen.truth(0, 0))
         return -ESTALE;
@@ -537,7 +514,7 @@ int look_after(postgres_connection &here, const tw_store_claim &claim, const col
         look.next_ns = 0;  // there may be more to release
     look.lease_end_ns = seen.is_null(0, 3) ? TW_NO_DEADLINE : seen.time(0, 3);
     const bool has_ranges = seen.truth(0, 4);
-    return has_ranges && claim.limit == 0 ? forget_ranges(here, claim.member) : 0;
+    return has_ranges && claim.limit == 0 ? forget_ranges(here, claim) : 0;
 }
 
 // The caller repeats a claim that has reached its limit at once. So such a claim does not look for the next
@@ -558,9 +535,6 @@ int claim(void *connection, const tw_store_claim *claim, tw_store_taker *each, v
         return error;
     if (const int end = show(done, each, arg); end != 0)
         return end;
-    if (++here.claims >= claims_between_cleanings)
-        if (const int error = forget_ranges(here, claim->member); error != 0)
-            return error;
     if (static_cast<std::size_t>(done.count()) == claim->limit) {
         *look = {done.time(0, 13), 0, TW_NO_DEADLINE};
         return 0;
@@ -817,8 +791,8 @@ const tw_store postgres_store = {
     .put = guard<put>,
     .remove = guard<remove>,
     .change = guard<change_jobs>,
-    .list = guard<list_jobs>,
-    .count = guard<count_jobs>,
+    .list = look<list>,
+    .count = look<count>,
     .join = guard<join>,
     .renew = guard<renew>,
     .resume = guard<resume>,
@@ -829,9 +803,9 @@ const tw_store postgres_store = {
     .settle = guard<settle>,
     .listen = guard<listen>,
     .read_notifications = guard<read_notifications>,
-    .announce = guard<announce_kinds>,
-    .members = guard<visit_members>,
-    .tallies = guard<tally_jobs>,
+    .announce = look<announce>,
+    .members = look<members>,
+    .tallies = look<tallies>,
 };
 
 }  // namespace tickwheel::durable

@@ -85,6 +85,13 @@ void column::add_text(const char *text) {
         add_bytes(text);
 }
 
+parameters &parameters::add_int4(std::int32_t value) {
+    wire out;
+    out.put4(value);
+    values_.push_back({out.bytes(), false, false});
+    return *this;
+}
+
 parameters &parameters::add_int8(std::int64_t value) {
     wire out;
     out.put8(value);

@@ -61,6 +61,7 @@ class column {
 // The parameters of one call of a statement.
 class parameters {
   public:
+    parameters &add_int4(std::int32_t value);
     parameters &add_int8(std::int64_t value);
     parameters &add_time(std::int64_t ns) { return add_int8(to_wire_time(ns)); }
     parameters &add_text(const char *text);  // a null pointer adds an SQL null

@@ -88,7 +88,8 @@ int look_on(session &of, const tw_store_claim &claim, tw_store_look &look) {
         const int found = first.with(claim.kinds[i]).with_time(claim.from_ns).row();
         if (found < 0)
             return found;
-        if (found == 1)
+        const std::int64_t until = claim.limit == 0 && claim.until_ns != 0 ? claim.until_ns : TW_NO_DEADLINE;
+        if (found == 1 && first.time(0) < until)
             look.next_ns = std::min(look.next_ns, first.time(0));
     }
     query ends(of, sql::first_end);

@@ -22,10 +22,6 @@ namespace {
     IS_PENDING " and error is not null and attempts = 0 and ready = due and (period <> 0 or cron is not " \
                "null)"
 
-constexpr const char *columns =
-    "kind, key, payload, due, period, cron, zone, missed, grace, ready, attempts, "
-    "token, started, failed, error, of_group, waits_for, holder";
-
 struct value {
     std::int64_t number;
     std::optional<std::string> text;
@@ -116,8 +112,8 @@ int list(session &of, const tw_durable_filter &filter, const char *only, tw_stor
     selected chosen(filter, only);
     if (const int error = chosen.needs_bound() ? add_bound(of, chosen) : 0; error != 0)
         return error;
-    const std::string from = chosen.from(columns);
-    query listed(of, chosen.with() + "select " + columns + ", @member.name from " + from +
+    const std::string from = chosen.from(JOB_COLUMNS);
+    query listed(of, chosen.with() + "select " JOB_COLUMNS ", @member.name from " + from +
                          " left join @member on @member.id = holder" + chosen.order() + chosen.limit());
     chosen.values().bind_to(listed);
     int result = listed.row();

@@ -29,7 +29,7 @@ int remove_one(session &to, const char *kind, const char *key);
 
 tw_durable_state state_of(bool is_held, bool is_started, bool has_failed);
 
-// Makes an entry from a row with JOB_COLUMNS. Valid until the next row.
+// Makes an entry from a row with JOB_COLUMNS and the name of the holder. Valid until the next row.
 int entry_of(session &of, query &row, tw_durable_entry &entry);
 
 int put(session &to, tw_store_put *puts, std::size_t count, bool keep, const tw_store_member *who);

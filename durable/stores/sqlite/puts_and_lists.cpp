@@ -172,7 +172,7 @@ int remove(session &to, const char *kind, const char *key) {
 
 namespace {
 
-// The columns, in the order of JOB_COLUMNS in statements.cpp.
+// The columns, in the order of JOB_COLUMNS.
 enum column {
     kind,
     key,
@@ -222,6 +222,7 @@ int entry_of(session &of, query &row, tw_durable_entry &entry) {
     entry.attempts = static_cast<std::uint32_t>(row.number(attempts));
     entry.token = row.number(token);
     entry.holder = row.text(holder_name);
+    entry.holder_id = row.number(holder);
     entry.error = row.text(error);
     if (entry.state == TW_DURABLE_PENDING)
         entry.state = state_at_rest(entry);

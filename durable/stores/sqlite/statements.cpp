@@ -7,11 +7,6 @@ namespace tickwheel::durable::sqlite {
 
 namespace {
 
-// The columns of a job, in the order in which entry_of reads them.
-#define JOB_COLUMNS \
-    "kind, key, payload, due, period, cron, zone, missed, grace, ready, attempts, token, started, failed, " \
-    "error, " \
-    "of_group, waits_for, holder, @member.name"
 #define JOBS "@job left join @member on @member.id = holder"
 
 #define IS_PENDING "holder is null and failed = 0"
@@ -44,7 +39,7 @@ constexpr std::array<const char *, static_cast<std::size_t>(sql::count)> texts =
     "select started, of_group from @job where " IS_NAMED,
     "delete from @job where " IS_NAMED,
 
-    "select " JOB_COLUMNS " from " JOBS " where " IS_NAMED,
+    "select " JOB_COLUMNS ", @member.name from " JOBS " where " IS_NAMED,
 
     "insert into @member (name, epoch, lease, dead, joined) values (?1, ?4, ?2, 0, ?3)",
     "select epoch, lease from @member where id = ?1 and dead = 0",
@@ -52,7 +47,7 @@ constexpr std::array<const char *, static_cast<std::size_t>(sql::count)> texts =
     "update @member set epoch = epoch + 1 where id = ?1 and dead = 0 and epoch between ?2 and ?2 + 1000000",
     "delete from @member where id = ?1 and dead = 0 and epoch between ?2 and ?2 + 1000000",
     "update @job set started = 1 where holder = ?1 and token = ?2",
-    "select " JOB_COLUMNS " from " JOBS " where holder = ?1",
+    "select " JOB_COLUMNS ", @member.name from " JOBS " where holder = ?1",
     "update @job set holder = null, started = 0 where holder = ?1",
     "update @member set dead = 1 where dead = 0 and lease <= ?1",
     "select min(ready) from @job where " OF_DEAD,

@@ -3,6 +3,11 @@
 
 namespace tickwheel::durable::sqlite {
 
+// The columns of a job, in the order in which entry_of reads them. The name of the holder follows them.
+#define JOB_COLUMNS \
+    "kind, key, payload, due, period, cron, zone, missed, grace, ready, attempts, token, started, failed, " \
+    "error, of_group, waits_for, holder"
+
 enum class sql : unsigned {
     read_meta,
     next_token,

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <system_error>
 #include <utility>
 
 #include "in_memory.hpp"
@@ -284,6 +285,14 @@ int read_notifications(void *raw, std::int64_t *ready_ns) {
 }
 
 }  // namespace
+
+std::string absolute_sqlite_address(const char *address) {
+    const std::string path = path_of(address);
+    std::error_code error;
+    const std::filesystem::path folder = std::filesystem::current_path(error);
+    const bool is_relative = !path.empty() && path[0] == '.';
+    return is_relative && !error ? "sqlite:" + (folder / path.substr(2)).string() : address;
+}
 
 const tw_store sqlite_store = {
     .scheme = "sqlite",

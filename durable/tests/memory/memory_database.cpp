@@ -81,6 +81,7 @@ tw_durable_entry job::entry() const {
     entry.attempts = data.attempts;
     entry.token = token;
     entry.holder = holder != nullptr ? holder->name.c_str() : nullptr;
+    entry.holder_id = holder != nullptr ? holder->id : 0;
     entry.error = text_of(data.error);
     return entry;
 }

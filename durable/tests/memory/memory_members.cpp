@@ -179,7 +179,9 @@ choice choice_of(database &base, const tw_store_claim &claim) {
         const pending_index &pending = at->second.pending;
         const auto first = std::find_if(pending.begin(), pending.end(),
                                         [&](const job *each) { return each->data.ready >= claim.from_ns; });
-        if (first != pending.end())
+        const bool is_left_out = claim.limit == 0 && claim.until_ns != 0 && first != pending.end() &&
+                                 (*first)->data.ready >= claim.until_ns;
+        if (first != pending.end() && !is_left_out)
             found.push_back({first, pending.end()});
     }
     return choice(ready_later(), std::move(found));
@@ -208,6 +210,7 @@ int show(const std::vector<job *> &chosen, const member &holder, std::int64_t to
         entry.state = entry.ready_ns <= now ? TW_DURABLE_STARTED : TW_DURABLE_HELD;
         entry.token = ++token;
         entry.holder = holder.name.c_str();
+        entry.holder_id = holder.id;
         result = each(&entry, 0, arg);
     }
     return result;

@@ -23,6 +23,11 @@ def remove(key, at, result):
     return [line("removes", at, key=key), line("removed", at + 1000, key=key, result=result)]
 
 
+def keep(key, at, version):
+    return [line("keeps", at, key=key, version=version, delay=S, period=PERIOD),
+            line("kept", at + 1000, key=key, result=0)]
+
+
 def fire(key, at, token, answer=DONE, **fields):
     due = fields.pop("due", at) + OFFSET
     begun = line("fire", at, key=key, token=token, now=at + OFFSET,
@@ -35,11 +40,13 @@ def good():
     return {
         "putter-1": [*put("once", S), *put("again", S), *put("twice", S), *put("gone", S), *remove("gone", 2 * S, 1),
                      *put("replaced", S), *put("replaced", 2 * S, 1, version=2), *put("periodic", S, period=PERIOD),
-                     *remove("periodic", 6 * S, 1)],
+                     *remove("periodic", 6 * S, 1), *keep("kept", S, 1)],
         "worker-1": [*fire("once", 2 * S + 2000, 1), *fire("again", 2 * S + 3000, 2, AGAIN), *fire("twice", 3 * S, 4),
-                     *fire("periodic", 2 * S + 4000, 10), *fire("periodic", 5 * S + 4000, 11, overruns=2)],
+                     *fire("periodic", 2 * S + 4000, 10), *fire("periodic", 5 * S + 4000, 11, overruns=2),
+                     *keep("kept", S + 5000, 2), *fire("kept", 2 * S + 5000, 12), *fire("kept", 4 * S + 5000, 14),
+                     *remove("kept", 6 * S, 1)],
         "worker-2": [*fire("again", 3 * S, 3, due=2 * S + 3000), *fire("twice", 5 * S, 5, due=3 * S),
-                     *fire("replaced", 4 * S, 6, version=2)],
+                     *fire("replaced", 4 * S, 6, version=2), *fire("kept", 3 * S + 5000, 13)],
     }
 
 
@@ -78,6 +85,8 @@ FAULTS = {
     "a removed job fires": lambda it: it["worker-1"].extend(fire("gone", 4 * S, 20)),
     "a due time is missing": lambda it: first(it["worker-1"], "fire", "periodic", 1).update(overruns=1),
     "a due time is off the grid": lambda it: first(it["worker-1"], "fire", "periodic", 1).update(due=5 * S + OFFSET),
+    "a job is not kept": lambda it: first(it["worker-1"], "fire", "kept", 1).update(version=2),
+    "a due time of a kept job is missing": lambda it: drop(it, "worker-2", "kept"),
     "a job fires twice for nothing": lambda it: it["worker-2"].extend(fire("once", 5 * S // 2, 20, due=2 * S + 2000)),
 }
 

@@ -8,7 +8,6 @@ Three workers and a putter run WORKER (worker.cpp), and write logs. Meanwhile th
 with PostgreSQL, it kills and restarts the server, cuts, stalls and slows connections, fills the disk, and sets the
 workers' clocks wrong. Then all recover, and history.py compares the logs with the promises of durable.h.
 """
-import argparse
 import contextlib
 import heapq
 import os
@@ -47,9 +46,10 @@ class Process:
         self.number += 1
         self.is_stopped = False
         address = self.proxy.address() if self.proxy else self.world.address
-        seed = f"seed={self.world.random.randrange(10**9)}"
+        self.world.begun += 1
+        own = f"seed={self.world.random.randrange(10**9)}", f"keep={self.world.begun}"
         self.running = subprocess.Popen(
-            [self.world.program, address, self.log(), self.title(), seed, *self.settings],
+            [self.world.program, address, self.log(), self.title(), *own, *self.settings],
             env={**os.environ, **(environment or {})}, preexec_fn=running.die_with_parent)
         self.world.processes.append(self.running)
 
@@ -84,7 +84,7 @@ class World:
         self.program, self.home, self.processes, self.server = options.worker, home, processes, server
         self.random = random.Random(options.seed)
         self.address = server.address() if server else f"sqlite:{home}/jobs.db"
-        self.proxies, self.history, self.counts = [], History(), Counter()
+        self.proxies, self.history, self.counts, self.begun = [], History(), Counter(), 0
         self.later = []  # a heap of the trouble that must end: time, number, the function that ends it
         self.members = [Process(self, f"worker{i}", {"handle": 1, "horizon_ms": horizon})
                         for i, horizon in enumerate((0, 200, 1000))]
@@ -311,18 +311,10 @@ def test(options):
         print_table("fired again because of", repeats)
 
 
-def parse_arguments():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("worker", type=Path)
-    parser.add_argument("kind", choices=["postgres", "sqlite"])
-    parser.add_argument("--seconds", type=float, default=25 if running.is_nightly() else 4)
-    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**9))
-    parser.add_argument("--rate", type=int, default=200)
-    parser.add_argument("--keep", help="a folder for the logs")
-    return parser.parse_args()
-
-
 if __name__ == "__main__":
-    given = parse_arguments()
+    given = running.parse_arguments("worker", kind=dict(choices=["postgres", "sqlite"]),
+                                    seconds=dict(type=float, default=25 if running.is_nightly() else 4),
+                                    seed=running.any_seed(), rate=dict(type=int, default=200),
+                                    keep=dict(default=None, help="a folder for the logs"))
     running.main(lambda: test(given))
     sys.exit(0)

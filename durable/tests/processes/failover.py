@@ -9,14 +9,11 @@
 
 Workers, logs and checks are those of crash.py.
 """
-import argparse
 import json
-import random
 import signal
 import sys
 import time
 from collections import Counter
-from pathlib import Path
 
 import crash
 import running
@@ -208,16 +205,8 @@ def test(options):
             globals()[options.how](world, between)
 
 
-def parse_arguments():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("worker", type=Path)
-    parser.add_argument("how", choices=["synchronous", "asynchronous", "split"])
-    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**9))
-    parser.add_argument("--rate", type=int, default=200)
-    return parser.parse_args()
-
-
 if __name__ == "__main__":
-    given = parse_arguments()
+    given = running.parse_arguments("worker", how=dict(choices=["synchronous", "asynchronous", "split"]),
+                                    seed=running.any_seed(), rate=dict(type=int, default=200))
     running.main(lambda: test(given))
     sys.exit(0)

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import running
+from askers import PROMPT_S, Asker
 from running import expect, wait_until
-from server import PROMPT_S, Asker
 
 SETTINGS = ("runtime=1", "lease_ms=1000", "poll_ms=100")
 

@@ -44,7 +44,7 @@ class Fire:
 
 @dataclass
 class Act:
-    """A put or a remove."""
+    """A put, a put that keeps, or a remove."""
     what: str
     begun: int
     real: int
@@ -86,11 +86,11 @@ class History:
             elif what == "answer":
                 fire = running.pop(it["token"])
                 fire.ended, fire.lease_at_end, fire.answer = it["boot"], it["lease"], it["answer"]
-            elif what in ("puts", "removes"):
+            elif what in ("puts", "keeps", "removes"):
                 act = Act(what, it["boot"], it["real"], it.get("version", 0), it.get("delay", 0), it.get("period", 0))
                 self.acts[it["key"]].append(act)
                 acting[it["key"]] = act
-            elif what in ("put", "removed"):
+            elif what in ("put", "kept", "removed"):
                 act = acting.pop(it["key"])
                 act.ended, act.result = it["boot"], it["result"]
                 self.results[f"{what} {it['result']}"] += 1
@@ -120,6 +120,7 @@ class History:
                     check_alone(fires)
                     self.check_removed(acts, fires)
                     check_periods(acts, fires)
+                    check_kept(acts, fires)
                 repeats += self.explain_repeats(fires)
             except Failed as failed:
                 raise Failed(f"{key}: {failed}\n" + self.story_of(acts, fires)) from failed
@@ -136,7 +137,7 @@ class History:
             if act.what != "removes" or act.result not in (0, 1):
                 continue
             later = [fire for fire in fires if fire.begun > act.ended and fire.lease > 0 and
-                     fire.version <= latest_version(acts, act) and not self.may_be_unconfirmed(fire)]
+                     was_put_before(acts, fire.version, act) and not self.may_be_unconfirmed(fire)]
             if act.result == 1 and later:
                 raise Failed(f"fired after it was removed, at {later[0].begun}")
             if len(later) > 1:
@@ -165,8 +166,8 @@ class History:
         raise Failed(f"fired again at {fire.begun}, and nothing had happened")
 
 
-def latest_version(acts, until):
-    return max((act.version for act in acts if act.begun < until.begun), default=0)
+def was_put_before(acts, version, removal):
+    return any(act.version == version and act.begun < removal.begun for act in acts if act.what != "removes")
 
 
 def check_complete(acts, fires):
@@ -183,7 +184,7 @@ def check_complete(acts, fires):
 
 
 def check_times(acts, fires):
-    puts = {act.version: act for act in acts if act.what == "puts"}
+    puts = {act.version: act for act in acts if act.what != "removes"}
     for fire in fires:
         if fire.real < fire.due:
             raise Failed(f"fired {fire.due - fire.real} ns early")
@@ -213,7 +214,7 @@ def check_alone(fires):
 def check_periods(acts, fires):
     """The due times form a grid, and each is covered by a fire: as its due time or as one of its overruns."""
     for act in acts:
-        if act.what != "puts" or act.period == 0:
+        if act.what == "removes" or act.period == 0:
             continue
         period, reached = act.period, None
         # The database stores times in whole microseconds.
@@ -224,3 +225,15 @@ def check_periods(acts, fires):
             if reached is not None and fire.due - fire.overruns * period > reached + period:
                 raise Failed(f"due times before the fire at {fire.begun} are missing")
             reached = max(fire.due, reached or 0)
+
+
+def check_kept(acts, fires):
+    """Until the job is removed, the first of the puts that keep is the one whose job fires."""
+    if not any(act.what == "keeps" for act in acts):
+        return
+    if not fires and any(act.result == 0 for act in acts if act.what == "keeps"):
+        raise Failed("it was kept, and never fired")
+    removals = [act for act in acts if act.what == "removes"]
+    for former, fire in zip(fires, fires[1:]):
+        if fire.version != former.version and not any(act.begun < fire.begun for act in removals):
+            raise Failed(f"version {former.version} was not kept: version {fire.version} fired at {fire.begun}")

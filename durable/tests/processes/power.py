@@ -9,7 +9,6 @@ opens the database, and the test compares its jobs with the log. JOIN (join.cpp)
 The short form chooses the cuts by the seed. With TW_NIGHTLY=1 the test cuts SQLite's files at every write; and
 PostgreSQL's at 100 writes, because a server must start for each cut.
 """
-import argparse
 import contextlib
 import json
 import os
@@ -18,16 +17,15 @@ import shutil
 import signal
 import sqlite3
 import subprocess
-import sys
 import time
 from collections import Counter, defaultdict
 from pathlib import Path
 
 import running
+from askers import Asker
 from disk import EVERYTHING, NOTHING, SOME, Disk, read_journal
 from history import DONE, ENOENT
 from running import Failed, expect, wait_until
-from server import Asker
 
 HELD, STARTED, FAILED = 2, 4, 8
 LEASE_LOST = 2
@@ -398,18 +396,9 @@ def test(options):
                 shutil.copytree(home, options.keep, dirs_exist_ok=True)
 
 
-def parse_arguments():
-    parser = argparse.ArgumentParser()
-    for name in ("recorder", "worker", "ask"):
-        parser.add_argument(name, type=Path)
-    parser.add_argument("kind", choices=["postgres", "sqlite"])
-    parser.add_argument("join", type=Path, nargs="?", help="with sqlite")
-    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**9))
-    parser.add_argument("--cuts", type=int, help="how many")
-    parser.add_argument("--keep", help="a folder for the files")
-    return parser.parse_args()
-
-
 if __name__ == "__main__":
-    given = parse_arguments()
+    given = running.parse_arguments("recorder", "worker", "ask", kind=dict(choices=["postgres", "sqlite"]),
+                                    join=dict(type=Path, nargs="?", help="with sqlite"), seed=running.any_seed(),
+                                    cuts=dict(type=int, default=None, help="how many"),
+                                    keep=dict(default=None, help="a folder for the files"))
     running.main(lambda: test(given))

@@ -3,9 +3,11 @@
 running.py sqlite|postgres COMMAND...: runs the command with one more argument, the address of a new database. Ends with
 77 if PostgreSQL is not installed.
 """
+import argparse
 import contextlib
 import ctypes
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -65,12 +67,41 @@ def folder(place="/tmp"):
         shutil.rmtree(made, ignore_errors=True)
 
 
+class Session:
+    """A psql that stays: on a busy machine, to begin one takes half a second."""
+
+    END = "end of the script"
+
+    def __init__(self, *command):
+        pipe = subprocess.PIPE
+        self.running = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True)
+
+    def run(self, text):
+        """Returns what the script prints, or None if it fails, which ends the session."""
+        with contextlib.suppress(BrokenPipeError):
+            print(text, f";discard all;select '{self.END}';", sep="\n", file=self.running.stdin, flush=True)
+        lines = []
+        for line in self.running.stdout:
+            if line == self.END + "\n":
+                return "".join(lines).strip()
+            lines.append(line)
+        self.running.wait()
+        return None
+
+    def end(self):
+        with contextlib.suppress(BrokenPipeError):
+            self.running.stdin.close()
+        self.running.stdout.close()
+        self.running.wait()
+
+
 class Server:
     """A PostgreSQL server for one test. Its folder may exist: then it has the server's files. A standby
     is made from the server at the address `follows`, and follows it by the address `by`."""
 
     def __init__(self, home, *settings, options=(), environment=None, follows=None, by=None):
         self.folder, self.settings, self.environment = home, settings, {**os.environ, **(environment or {})}
+        self.sessions = []  # that no thread uses
         if follows:
             self.do("copy", follows)
             with (home / "data/postgresql.auto.conf").open("a") as file:
@@ -79,6 +110,8 @@ class Server:
             self.do("init", *options)
 
     def do(self, verb, *settings):
+        while self.sessions:
+            self.sessions.pop().end()
         done = subprocess.run([POSTGRES, verb, self.folder, *settings], stdout=subprocess.PIPE, text=True, timeout=120,
                               env=self.environment)
         if done.returncode == 3:
@@ -119,9 +152,17 @@ class Server:
 
     def psql(self, text, database="postgres"):
         """Runs statements as one script, and returns what they print; None if they fail."""
-        done = subprocess.run(["psql", "-XqtA", "-v", "ON_ERROR_STOP=1", "-h", self.folder, "-U", "postgres", database],
-                              input=text, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        return done.stdout.strip() if done.returncode == 0 else None
+        session, may_stay = None, database == "postgres"
+        with contextlib.suppress(IndexError):
+            session = self.sessions.pop() if may_stay else None
+        session = session or Session("psql", "-XqtA", "-v", "ON_ERROR_STOP=1", "-h", self.folder, "-U", "postgres",
+                                     database)
+        said = session.run(text)
+        if said is not None and may_stay:
+            self.sessions.append(session)
+        else:
+            session.end()
+        return said
 
 
 @contextlib.contextmanager
@@ -156,6 +197,22 @@ def ended_at_last():
 
 def die_with_parent():
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+
+
+def parse_arguments(*paths, **others):
+    """Parses the command line of a test: paths, and further arguments with the settings that argparse takes. Those with
+    a default are options."""
+    parser = argparse.ArgumentParser()
+    for name in paths:
+        parser.add_argument(name, type=Path)
+    for name, settings in others.items():
+        parser.add_argument(f"--{name}" if "default" in settings else name, **settings)
+    return parser.parse_args()
+
+
+def any_seed():
+    """The settings of an argument --seed, which is chosen at random unless it is given."""
+    return {"type": int, "default": random.SystemRandom().randrange(10**9)}
 
 
 def main(test):

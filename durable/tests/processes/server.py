@@ -1,15 +1,12 @@
-"""server.py ASK [--jobs N] [TEST...]: tests for PostgreSQL alone, with processes that run ASK (ask.cpp). Runs the given
-tests, or all but the one with many jobs.
+"""server.py ASK [--jobs N] [GROUP|TEST...]: tests for PostgreSQL alone, with processes that run ASK (ask.cpp). Runs the
+given tests and groups of tests (calls, locks, outages), or all but the one with many jobs.
 
 That one has 30,000 jobs that are due next month, or with TW_NIGHTLY=1 a million: enough for PostgreSQL to prefer a scan
 of all jobs if the settings allowed one. The test looks for such scans in the plans.
 """
-import argparse
 import errno
-import itertools
 import json
 import os
-import queue
 import re
 import shutil
 import signal
@@ -19,105 +16,15 @@ import sys
 import threading
 import time
 from contextlib import contextmanager
-from pathlib import Path
 from statistics import median
 
 import running
+from askers import CONNECTED, DISCONNECTED, LEASE_LOST, PROMPT_S, REFUSED, run
 from proxy import HOLE, PASS, Proxy
 from running import expect, wait_until
 
-CONNECTED, DISCONNECTED, LEASE_LOST, REFUSED = range(4)
 SECRET = "geheim-4711"
-
-# How long any action may take on a busy machine. Less than the poll of 10 s, which would start a job, too.
-PROMPT_S = 5
 MS = 10**6
-
-
-class Asker:
-    """A process that carries out commands. Its fires and events come at any time."""
-
-    def __init__(self, program):
-        pipe = subprocess.PIPE
-        self.running = subprocess.Popen([program], stdin=pipe, stdout=pipe, stderr=pipe, text=True,
-                                        preexec_fn=running.die_with_parent)
-        self.answers, self.fires, self.events, self.errors = queue.Queue(), [], [], ""
-        for work in (self.read, self.read_errors):
-            threading.Thread(target=work, daemon=True).start()
-
-    def read(self):
-        for line in self.running.stdout:
-            self.sort(json.loads(line))
-
-    def sort(self, said):
-        if "fire" in said:
-            self.fires.append(said)
-        elif "event" in said:
-            self.events.append(said)
-        else:
-            self.answers.put(said)
-
-    def read_errors(self):
-        self.errors += self.running.stderr.read()
-
-    def say(self, *words):
-        print(*words, file=self.running.stdin, flush=True)
-
-    def answer(self):
-        return self.answers.get(timeout=120)
-
-    def ask(self, *words):
-        self.say(*words)
-        return self.answer()
-
-    def do(self, *words, result=0):
-        said = self.ask(*words)
-        expect(said["result"] == result, f"{words}: {said['result']} instead of {result}, {said['why']}")
-        return said
-
-    def fire(self, key, seconds=60):
-        return wait_until(lambda: next((it for it in self.fires if it["fire"] == key), None), f"{key} fires", seconds)
-
-    def memory(self):
-        return int(re.search(r"VmRSS:\s*(\d+)", Path(f"/proc/{self.running.pid}/status").read_text())[1]) * 1024
-
-    def end(self):
-        self.running.stdin.close()
-        code = self.running.wait(timeout=60)
-        expect(code == 0, f"a process ended with {code}")
-
-
-class Bench:
-    """The server of a test, and its processes."""
-
-    numbers = itertools.count()
-
-    def __init__(self, options, server, processes):
-        self.options, self.server, self.processes = options, server, processes
-
-    def asker(self):
-        made = Asker(self.options.ask)
-        self.processes.append(made.running)
-        return made
-
-    def opened(self, *settings, address=None):
-        made = self.asker()
-        made.do("open", address or self.server.address(), *settings)
-        return made
-
-    def handler(self, *settings, kind="k", address=None):
-        made = self.opened("runtime=1", *settings, address=address)
-        made.do("handle", kind)
-        wait_until(lambda: made.events, "it connects")
-        return made
-
-    def schema(self):
-        return f"schema=test_{next(self.numbers)}"
-
-    def sql(self, text):
-        done = self.server.psql(text)
-        expect(done is not None, f"refused: {text}")
-        return done
 
 
 # --- notifications ------------------------------------------------------------------------------
@@ -159,6 +66,19 @@ def the_clock_is_told_without_a_handler(bench):
     asker = bench.opened()
     now = asker.ask("now")
     expect(0 <= now["real"] - now["result"] < 60 * 10**9, f"it is {now['result']}, {now['why']}")
+
+
+def jobs_of_a_killed_process_fire_elsewhere_when_its_lease_has_ended(bench):
+    """No notification tells of the death, and no poll finds the job in time. The heir has a job of its own, so it is
+    not idle."""
+    settings = bench.schema(), "lease_ms=1000", "poll_ms=30000", "horizon_ms=60000"
+    heir, holder = bench.handler(*settings), bench.handler(*settings)
+    heir.do("put", "k", "of the heir", 50000)
+    holder.do("put", "k", "left-behind", 700)
+    wait_until(lambda: "held 1 " in holder.ask("counts")["text"], "it is held", 10)
+    holder.running.kill()
+    fired = heir.fire("left-behind", PROMPT_S)
+    print(f"  {(fired['real'] - fired['due']) / MS:.0f} ms late")
 
 
 # --- transactions of others ---------------------------------------------------------------------
@@ -206,14 +126,31 @@ def a_put_by_sql_replaces_or_keeps(bench):
     bench.sql("select tickwheel.remove('other', 'b')")
 
 
+ERROR_OF = """
+    create function pg_temp.error_of(statement text) returns text language plpgsql as $$ begin
+        execute statement; return 'none'; exception when others then return sqlstate; end $$;
+"""
+
+
+def expect_data_exceptions(bench, calls, database="postgres"):
+    """Each call of a function of the schema ends with an error of class 22."""
+    said = bench.server.psql(ERROR_OF + "".join(f"select pg_temp.error_of($call$select tickwheel.{each}$call$);"
+                                                for each in calls), database)
+    expect(said is not None, "the script fails")
+    for call, code in zip(calls, said.splitlines(), strict=True):
+        expect(code.startswith("22"), f"{call}: error {code}")
+
+
 def bad_arguments_of_sql_are_refused(bench):
     bench.opened()
+    calls = []
     for bad in ("'', 'bad', now()", "null, 'bad', now()", "repeat('x', 513), 'bad', now()", "'bad', '', now()",
                 "'bad', null, now()", "'bad', repeat('x', 513), now()", "'bad', 'x', null",
                 "'bad', 'x', '1969-12-31 UTC'", "'bad', 'x', '2201-01-01 UTC'", "'bad', 'x', 'infinity'",
                 "'bad', 'x', '-infinity'",
                 "'bad', 'x', now(), null", "'bad', 'x', now(), convert_to(repeat('x', 65537), 'UTF8')"):
-        expect(bench.server.psql(f"select tickwheel.put({bad})") is None, f"taken: put({bad})")
+        calls.append(f"put({bad})")
+    expect_data_exceptions(bench, calls)
     expect(bench.sql("select count(*) from tickwheel.job where 'bad' in (kind, key)") == "0", "a refused job is there")
 
 
@@ -313,9 +250,9 @@ def without_encoding(bench):
 def names_that_are_not_utf8_are_refused_by_sql(bench):
     with without_encoding(bench) as address:
         bench.opened(address=address)
-        for names in ("'bad', E'\\xff'", "E'\\xff', 'bad'", "'bad', E'\\xed\\xa0\\x80'",
-                      "'bad', repeat(E'\\xc3\\xbc', 257)"):
-            expect(bench.server.psql(f"select tickwheel.put({names}, now())", "bytes") is None, f"taken: {names}")
+        names = ("'bad', E'\\xff'", "E'\\xff', 'bad'", "'bad', E'\\xed\\xa0\\x80'",
+                 "'bad', repeat(E'\\xc3\\xbc', 257)")
+        expect_data_exceptions(bench, [f"put({each}, now())" for each in names], "bytes")
         longest = "select tickwheel.put('k', repeat(E'\\xc3\\xbc', 256), now())"
         expect(bench.server.psql(longest, "bytes") == "f", "the longest name is refused")
 
@@ -424,13 +361,14 @@ def refusals(bench):
 
 
 def bad_addresses_have_documented_errors_without_the_password(bench):
+    asker = bench.asker()
     for address, error in refusals(bench):
-        asker = bench.asker()
         said = asker.ask("open", address)
-        asker.end()
         expect(said["result"] == -error, f"{address}: {said['result']} instead of {-error}, {said['why']}")
-        expect(SECRET not in said["why"] + asker.errors, f"{address}: the password is in: {said['why']}")
+        expect(SECRET not in said["why"], f"{address}: the password is in: {said['why']}")
         expect(said["why"], f"{address}: there is no explanation")
+    asker.end()
+    expect(SECRET not in asker.errors, f"the password is in: {asker.errors}")
 
 
 def a_silent_server_leaves_time_for_the_next(bench):
@@ -504,6 +442,7 @@ def a_server_that_requires_tls(bench):
             handler.do("put", "k", "encrypted", 0)
             handler.fire("encrypted", PROMPT_S)
             handler.end()
+        asker = bench.asker()
         for each, error, why in (
                 (address(sslmode="disable"), errno.EACCES, "no pg_hba.conf entry"),
                 (address(sslmode="verify-full", sslrootcert=other), errno.ENOTCONN, "certificate verify failed"),
@@ -511,7 +450,7 @@ def a_server_that_requires_tls(bench):
                  "does not match host name"),
                 (address(sslmode="verify-full", sslrootcert="/absent/of/database.crt"), errno.ENOTCONN,
                  "root certificate file")):
-            said = bench.asker().ask("open", each)
+            said = asker.ask("open", each)
             expect(said["result"] == -error and why in said["why"], f"{each}: {said['result']}, {said['why']}")
 
 
@@ -1000,63 +939,49 @@ def a_close_does_not_wait_for_longer_than_the_timeout(bench):
         between.mode = PASS
 
 
-TESTS = [
-    jobs_of_others_start_at_once, jobs_that_nobody_tells_of_are_found_by_the_poll,
-    a_job_that_was_removed_leaves_the_clock_alone, the_clock_is_told_without_a_handler,
-    a_put_joins_the_callers_transaction, a_remove_joins_the_callers_transaction, a_put_by_sql_replaces_or_keeps,
-    a_remove_by_sql_tells_whether_it_prevented_a_fire, bad_arguments_of_sql_are_refused,
-    jobs_that_wait_are_put_and_released_by_sql, a_release_that_is_lost_is_made_up_for_by_the_poll,
-    waiting_jobs_are_found_by_indexes,
-    names_that_are_not_utf8_are_refused_by_sql, a_row_that_is_not_utf8_stops_no_other,
-    bad_addresses_have_documented_errors_without_the_password, a_silent_server_leaves_time_for_the_next,
-    passwords_are_nowhere, a_server_that_requires_tls, a_server_that_can_only_be_read,
-    without_a_right_nothing_fires_and_an_event_says_why, a_lock_on_the_jobs_does_not_end_the_lease,
-    jobs_that_two_others_remove_one_after_the_other_do_not_fire,
-    a_lock_on_a_job_that_is_due_delays_no_other, a_lock_on_a_job_that_has_run_delays_no_other_answer,
-    a_lock_on_a_job_that_nobody_knows_of_stops_no_other, a_removal_of_many_passes_over_what_is_locked,
-    a_fire_on_demand_waits_for_a_lock, a_close_releases_all_but_what_is_locked,
-    large_jobs_fire_however_short_the_lease, removed_jobs_do_not_fire_although_all_connections_break,
-    a_removed_job_does_not_fire_although_one_connection_falls_silent,
-    tables_of_others_are_refused, tables_of_a_later_release_are_refused,
-    two_releases_share_tables_to_which_the_later_one_has_added, a_user_who_may_not_create_tables,
-    many_processes_create_the_tables_at_once,
-    a_restart_is_survived, a_start_survives_a_crash_of_the_server,
-    what_starts_during_an_outage_is_running_afterwards,
-    a_lock_on_a_job_that_started_in_an_outage_stops_no_other,
-    what_starts_while_its_connection_breaks_is_running,
-    an_answer_that_a_crash_of_the_server_has_lost_is_given_again, an_answer_ends_no_other_job_with_its_token,
-    nothing_waits_for_longer_than_the_timeout,
-    a_count_may_take_longer_than_the_timeout, a_close_does_not_wait_for_longer_than_the_timeout,
-]
-
-
-def run(tests, options, bench=Bench):
-    failures = 0
-    with running.server("fsync=off", "max_connections=200", "max_prepared_transactions=1") as server:
-        for each in tests:
-            began = time.monotonic()
-            try:
-                with running.ended_at_last() as processes:
-                    each(bench(options, server, processes))
-                print(f"{each.__name__}: {time.monotonic() - began:.1f} s", flush=True)
-            except (running.Failed, queue.Empty) as failed:
-                failures += 1
-                print(f"{each.__name__}: failed: {failed}", flush=True)
-                if not server.is_running():
-                    server.start()
-    expect(failures == 0, f"{failures} tests")
-
-
-def parse_arguments():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("ask", type=Path)
-    parser.add_argument("tests", nargs="*")
-    parser.add_argument("--jobs", type=int, default=10**6 if running.is_nightly() else 3 * 10**4,
-                        help="that are due next month")
-    return parser.parse_args()
+# Each group has a server of its own, so that ctest can run the groups at the same time.
+GROUPS = {
+    "calls": [
+        jobs_of_others_start_at_once, jobs_that_nobody_tells_of_are_found_by_the_poll,
+        a_job_that_was_removed_leaves_the_clock_alone, a_put_joins_the_callers_transaction,
+        a_remove_joins_the_callers_transaction, a_put_by_sql_replaces_or_keeps,
+        a_remove_by_sql_tells_whether_it_prevented_a_fire, bad_arguments_of_sql_are_refused,
+        jobs_that_wait_are_put_and_released_by_sql, a_release_that_is_lost_is_made_up_for_by_the_poll,
+        waiting_jobs_are_found_by_indexes,
+        names_that_are_not_utf8_are_refused_by_sql, a_row_that_is_not_utf8_stops_no_other,
+        bad_addresses_have_documented_errors_without_the_password, a_silent_server_leaves_time_for_the_next,
+        passwords_are_nowhere, a_server_that_requires_tls, a_server_that_can_only_be_read,
+        tables_of_others_are_refused, tables_of_a_later_release_are_refused,
+        two_releases_share_tables_to_which_the_later_one_has_added, a_user_who_may_not_create_tables,
+        many_processes_create_the_tables_at_once,
+    ],
+    "locks": [
+        the_clock_is_told_without_a_handler, without_a_right_nothing_fires_and_an_event_says_why,
+        a_lock_on_the_jobs_does_not_end_the_lease, jobs_that_two_others_remove_one_after_the_other_do_not_fire,
+        a_lock_on_a_job_that_is_due_delays_no_other, a_lock_on_a_job_that_has_run_delays_no_other_answer,
+        a_lock_on_a_job_that_nobody_knows_of_stops_no_other, a_removal_of_many_passes_over_what_is_locked,
+        a_fire_on_demand_waits_for_a_lock, a_close_releases_all_but_what_is_locked,
+        large_jobs_fire_however_short_the_lease,
+    ],
+    "outages": [
+        jobs_of_a_killed_process_fire_elsewhere_when_its_lease_has_ended,
+        removed_jobs_do_not_fire_although_all_connections_break,
+        a_removed_job_does_not_fire_although_one_connection_falls_silent, a_restart_is_survived,
+        a_start_survives_a_crash_of_the_server, what_starts_during_an_outage_is_running_afterwards,
+        a_lock_on_a_job_that_started_in_an_outage_stops_no_other,
+        what_starts_while_its_connection_breaks_is_running,
+        an_answer_that_a_crash_of_the_server_has_lost_is_given_again,
+        an_answer_ends_no_other_job_with_its_token, nothing_waits_for_longer_than_the_timeout,
+        a_count_may_take_longer_than_the_timeout, a_close_does_not_wait_for_longer_than_the_timeout,
+    ],
+}
+TESTS = [each for group in GROUPS.values() for each in group]
 
 
 if __name__ == "__main__":
-    given = parse_arguments()
-    running.main(lambda: run([globals()[each] for each in given.tests] or TESTS, given))
+    given = running.parse_arguments("ask", tests=dict(nargs="*"),
+                                    jobs=dict(type=int, default=10**6 if running.is_nightly() else 3 * 10**4,
+                                              help="that are due next month"))
+    chosen = [test for name in given.tests for test in GROUPS.get(name) or [globals()[name]]]
+    running.main(lambda: run(chosen or TESTS, given))
     sys.exit(0)

@@ -5,7 +5,6 @@ npm installs the servers into build/postgres.
 This takes minutes for each version, so it runs only if versions are given, or with TW_NIGHTLY=1; otherwise, or without
 npm, the test counts as skipped.
 """
-import argparse
 import json
 import os
 import shutil
@@ -63,14 +62,6 @@ def test(given):
     expect(all(results), "see above")
 
 
-def parse_arguments():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("suite", type=Path)
-    parser.add_argument("ask", type=Path)
-    parser.add_argument("versions", nargs="*", help=", ".join(VERSIONS))
-    return parser.parse_args()
-
-
 if __name__ == "__main__":
-    arguments = parse_arguments()
+    arguments = running.parse_arguments("suite", "ask", versions=dict(nargs="*", help=", ".join(VERSIONS)))
     running.main(lambda: test(arguments))

@@ -3,6 +3,7 @@
 //
 //   handle=1       handles the kind "crash"
 //   put=N          puts about N jobs a second
+//   keep=N         first puts the periodic job that all processes put and keep, with the version N
 //   seed=N         of the random puts and handlers
 //   timeout_ms=N   longest wait for the database
 //   horizon_ms=N   as the option of tw_durable_open
@@ -235,6 +236,21 @@ void put_until_told(program &self) {
     self.events.write("quiet", {}, R"("name":"%s")", self.name.c_str());
 }
 
+// As a service puts its periodic jobs at every start of every process.
+void put_shared(program &self, int version) {
+    const std::string payload = std::to_string(version);
+    tw_durable_job job{};
+    job.kind = kind;
+    job.key = "shared";
+    job.payload = payload.c_str();
+    job.size = payload.size() + 1;
+    job.due_ns = job.period_ns = 250 * ms;
+    self.events.write("keeps", {}, R"("key":"shared","version":%d,"delay":%lld,"period":%lld)", version,
+                      static_cast<long long>(job.due_ns), static_cast<long long>(job.period_ns));
+    self.events.write("kept", {}, R"("key":"shared","result":%d)",
+                      tw_durable_put(self.jobs, &job, TW_DURABLE_KEEP));
+}
+
 // --- draining -----------------------------------------------------------------------------------
 
 std::vector<std::string> periodic_jobs(program &self) {
@@ -314,6 +330,8 @@ void run(program &self) {
         return;
     if (self.setting("drain", 0) != 0)
         return drain(self);
+    if (const std::int64_t version = self.setting("keep", 0); version != 0)
+        put_shared(self, static_cast<int>(version));
     if (self.setting("put", 0) != 0)
         put_until_told(self);
     while (!self.ends)

@@ -21,8 +21,8 @@ def why_becomes(tool, kind, key, pattern):
 
 
 def empty(tool):
-    for state in ("pending", "held", "started", "failed", "given_up", "waiting"):
-        tool("remove", "--state", state, "--yes")
+    states = ("pending", "held", "started", "failed", "given_up", "waiting")
+    tool("remove", *(word for state in states for word in ("--state", state)), "--yes")
     assert tool("count") == "0\n"
 
 
@@ -51,15 +51,17 @@ def why_with_a_process(tool):
         why_becomes(tool, "bad", "p", r'^It waits for its next due time, .* given up, because the last try ended with "no \\x1b')
         tool("put", "retry", "x")
         why_becomes(tool, "retry", "x", r'(holds it, and fires it|waits for its next try, ).*[Tt]ry 1 has failed with "no ink"')
-        counted = tool("counts")
+        counted = tool("kinds")
         assert re.search(r"^KIND .* HANDLED BY$", counted, re.M) and is_safe(counted), counted
         assert re.search(rf"^{re.escape(SHOWN)} +1 .* late +nobody$", counted, re.M), counted
-        assert re.search(r"^bad +1 .* 1 +1 +1$", counted, re.M), counted  # pending, failed, given up, one process
+        assert re.search(r"^bad +in \d+ .* 1 +1 +1$", counted, re.M), counted  # failed, given up, one process
         told = tool("members")
-        assert re.search(r"^A +alive +ends in \d+ s +\d+ +\d+ +right .* slow, held, bad, retry$", told, re.M), told
-        assert json.loads(tool("list", "bad", "--state", "given_up", "--json"))[0]["state"] == "given up"
+        assert re.search(r"^A +\d+ +alive +ends in \d+ s +\d+ +\d+ +right .* slow, held, bad, retry$", told, re.M), told
+        assert json.loads(tool("list", "bad", "--state", "given_up", "--json"))[0]["state"] == "given_up"
+        assert re.search(r"^bad +p +given_up ", tool("list"), re.M) and "state:     given_up" in tool("get", "bad", "p")
         measured = tool("metrics")
         assert re.search(r'^tickwheel_jobs\{kind="bad",state="given_up"\} 1$', measured, re.M), measured
+        assert re.search(r'^tickwheel_jobs\{kind="bad",state="pending"\} 0$', measured, re.M), measured
         assert re.search(r'^tickwheel_members\{is="alive"\} 1$', measured, re.M), measured
         assert re.search(r'^tickwheel_jobs_handlers\{kind="held"\} 1$', measured, re.M), measured
     empty(tool)
@@ -85,7 +87,22 @@ def why_when_all_are_busy(tool):
         tool("put", "slow", "x")
         tool.wait_for(1, "slow", "--state", "started")
         tool("put", "slow", "y")
-        why_becomes(tool, "slow", "y", "and those that handle its kind have others to run: A runs 1 and holds 0 more")
+        why_becomes(tool, "slow", "y", "and A, which handles its kind, has not claimed it yet; A runs 1 and holds 0 more. It "
+                    "waits if all workers are busy; if they are not, look at the log")
+    empty(tool)
+
+
+def two_processes_of_one_name(tool):
+    with Handler(handler, tool, ("slow",), "A"), Handler(handler, tool, ("held",), "A"):
+        tool("put", "slow", "x")
+        tool("put", "held", "x", "--in", "58s")
+        tool.wait_for(1, "slow", "--state", "started")
+        tool.wait_for(1, "held", "--state", "held")
+        holders = {each["kind"]: each["holder_id"] for each in tool.entries()}
+        assert holders["slow"] != holders["held"]
+        told = {int(line.split()[1]): line.split()[-1] for line in tool("members").splitlines()[1:]}
+        assert told == {holders["slow"]: "slow", holders["held"]: "held"}, told
+        assert f"A, member {holders['held']}\n" in tool("get", "held", "x")
     empty(tool)
 
 
@@ -95,7 +112,7 @@ def why_when_a_process_is_gone(tool):
     tool.wait_for(1, "held", "--state", "held")
     first.kill()
     why_becomes(tool, "held", "x", r"^A holds it, but the lease of A ended .* ago; no other process is alive to take over\.$")
-    assert re.search(r"^A +silent +ended .* ago +1 +0 ", tool("members"), re.M), tool("members")
+    assert re.search(r"^A +\d+ +silent +ended .* ago +1 +0 ", tool("members"), re.M), tool("members")
     with Handler(handler, tool, ("held",), "B", "horizon_ms=60000"):
         why_becomes(tool, "held", "x", "^B holds it")
     first.__exit__()
@@ -128,9 +145,9 @@ def lists_what_is_late_in_its_order(tool):
     tool("put", "j", "e", "--in", "30min")
     def keys(*words): return "".join(each["key"] for each in tool.entries(*words))
     assert keys("--late") == "bca" and keys("--older-than", "90min") == "bc" and keys("--sort", "due") == "bcaed"
-    assert keys("--kind", "k", "--sort", "due") == "bcad" and keys("--sort", "name") == "eabcd"
+    assert keys("k", "--sort", "due") == "bcad" and keys("--sort", "name") == "eabcd"
     assert tool("count", "--late") == "3\n" and tool("count", "k", "--older-than", "150min") == "1\n"
-    counted = tool("counts")
+    counted = tool("kinds")
     assert re.search(r"^k +4 +3 +3 +3 +3 h late +nobody$", counted, re.M), counted
     tool.fails(2, "order of names", "list", "k", "--after", "a", "--late")
     tool.fails(2, "--sort size", "list", "--sort", "size")
@@ -140,8 +157,32 @@ def lists_what_is_late_in_its_order(tool):
     tool.fails(2, "--yes", "remove", "k")
     tool.fails(2, "says which jobs", "remove", "--yes")
     tool.fails(2, "without a key", "remove", "k", "a", "--yes")
-    assert tool("remove", "k", "--yes") == "2 removed\n" and tool("remove", "k", "--yes") == "0 removed\n"
+    assert tool("remove", "k", "--yes") == "2 removed\n" and tool("remove", "j", "--late", "--yes") == "0 removed\n"
     empty(tool)
+
+
+def tells_of_a_kind_that_is_misspelt(tool):
+    tool("put", "mail", "x", "--in", "1h")
+    nothing = {("list",): "", ("list", "--json"): "[]\n", ("count",): "0\n", ("requeue",): "0 requeued\n",
+               ("requeue", "--dry-run"): "0 would be requeued\n", ("remove", "--yes"): "0 removed\n"}
+    for (verb, *options), said in nothing.items():
+        done = tool.run(verb, "mial", *options)
+        assert done.returncode == 0 and done.stdout.decode() == said, (verb, done)
+        assert done.stderr == b"tickwheel-jobs: there are no jobs of kind mial, and no process handles this kind\n", done
+    assert "there are no jobs of kind mial" in tool("watch", "mial", "--once")
+    assert tool("list", "mail", "--state", "failed") == "" and tool("requeue", "mail") == "0 requeued\n"
+    with Handler(handler, tool, ("held",)):
+        assert tool("count", "held") == "0\n" and "no jobs" not in tool("watch", "held", "--once")
+    empty(tool)
+
+
+def says_at_a_terminal_that_there_is_nothing(tool):
+    for verb, said in (("list", "there are no such jobs"), ("kinds", "there are no jobs"),
+                       ("members", "no process handles jobs")):
+        assert tool(verb) == ""
+        done = subprocess.run(["script", "-qec", f"{program} --schema {tool.schema} {verb}", "/dev/null"], text=True,
+                              stdin=subprocess.DEVNULL, capture_output=True, env=tool.environment, timeout=60)
+        assert done.stdout.strip() == f"tickwheel-jobs: {said}", done
 
 
 def asks_before_it_removes_many(tool):
@@ -177,7 +218,8 @@ def lists_more_than_a_page(tool):
     assert tool("remove", "many", "--yes") == "2300 removed\n"
 
 
-run(program, (why_without_a_process, why_with_a_process, why_when_a_group_is_left, why_when_all_are_busy,
-              why_when_a_process_is_gone, fires_now, lists_what_is_late_in_its_order, asks_before_it_removes_many,
+run(program, (says_at_a_terminal_that_there_is_nothing, why_without_a_process, why_with_a_process,
+              why_when_a_group_is_left, why_when_all_are_busy, why_when_a_process_is_gone, two_processes_of_one_name,
+              fires_now, tells_of_a_kind_that_is_misspelt, lists_what_is_late_in_its_order, asks_before_it_removes_many,
               requeues_many, lists_more_than_a_page),
     *address)

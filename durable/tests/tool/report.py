@@ -79,4 +79,21 @@ def writes_a_page(tool):
             assert "--help" not in said
 
 
-run(program, (writes_a_page,))
+def shares_the_rows_among_kinds(tool):
+    """A kind with more late jobs than the page has rows, and one whose only late job is the last."""
+    for i in range(60):
+        tool("put", "many", f"m{i}", "--at", f"2020-01-01T00:00:{i:02}Z")
+    tool("put", "few", "f")
+    with tempfile.TemporaryDirectory() as folder:
+        page = os.path.join(folder, "jobs.html")
+        tool("report", page)
+        with open(page, encoding="utf-8") as file:
+            late = re.search(r"<h2>Late <small>61</small></h2>(.*?)</section>", file.read(), re.S)[1]
+    keys = re.findall(r'<td data-head="Key">(\w+)</td>', late)
+    assert keys == [f"m{i}" for i in range(49)] + ["f"], keys
+    assert late.count("It has been due for") == 2 and "the first ones of each kind" in late, late
+    tool("remove", "many", "--yes")
+    tool("remove", "few", "--yes")
+
+
+run(program, (shares_the_rows_among_kinds, writes_a_page))

@@ -23,8 +23,8 @@ page. Proofs are
     no claim: REASON         nothing that a test could prove
 
 What must be claimed: in README.md each figure and each absolute word outside code. In the other pages each measured
-figure, unless its section shows the command that measures it. PROMISES.md names the tests of each promise itself; they
-must exist, and so must the commands of ./dev that any page shows.
+figure, unless its section shows the command that measures it. PROMISES.md and DURABLE.md name the tests of each promise
+themselves; the tests must exist, and so must the commands of ./dev that any page shows.
 """
 import functools
 import json
@@ -34,7 +34,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
-README, PROMISES = "README.md", "docs/PROMISES.md"
+README, PROMISES, DURABLE = "README.md", "docs/PROMISES.md", "durable/docs/DURABLE.md"
 FOLDER = Path(sys.argv[3]) if len(sys.argv) > 3 else ROOT
 PAGES = sorted(str(page.relative_to(FOLDER)) for pattern in ("README.md", "docs/*.md", "durable/docs/*.md",
                "packaging/README.md", "python/README.md", "tools/README.md") for page in FOLDER.glob(pattern))
@@ -78,6 +78,7 @@ class Section:
         self.heading, self.level = heading, level
         self.units = []  # the heading, sentences, items and cells, plain
         self.code = []   # spans and blocks
+        self.rows = []   # of tables, without their heads; a row is its cells
         self.numeric_cells = 0
 
     def measured(self):
@@ -128,12 +129,13 @@ class Page:
 
     def row(self, line):
         cells = [plain(cell) for cell in re.split(r"(?<!\\)\|", line.strip().strip("|"))]
-        if all(re.fullmatch(r":?-*:?", cell) for cell in cells):
+        if all(re.fullmatch(r":?-+:?", cell) for cell in cells):
             return
         if self.head is None:
             self.head = cells
         else:
             self.rows.append((self.head, cells))
+            self.sections[-1].rows.append(cells)
         self.sections[-1].code += re.findall(r"`([^`]+)`", line)
         self.sections[-1].units += cells
         self.sections[-1].numeric_cells += sum(1 for cell in cells if NUMERIC_CELL.fullmatch(cell))
@@ -373,6 +375,31 @@ def check_promises(known):
                 fault(f"{PROMISES}: there is no test {test}")
 
 
+def check_promises_of_jobs(known):
+    """Each row of "What is promised" has rows in the table of tests: the promise, tests, and what they contain. The cell
+    of the promise is empty if it is that of the row above."""
+    rows = {section.heading: section.rows for section in page(DURABLE).sections}
+    promises = {cells[0]: [] for cells in rows["What is promised"]}
+    sources = text_of("durable/tests/**/*.py", "durable/tests/**/*.c", "durable/tests/**/*.cpp")
+    promise = None
+    for first, attackers, contents in rows["How it is tested"]:
+        promise = first or promise
+        tests = re.findall(r"`(durable_\w+)`", attackers)
+        if promise in promises:
+            promises[promise] += tests
+        else:
+            fault(f"{DURABLE}: there is no promise {promise}")
+        for test in tests:
+            if test not in known.tests and not known.declares(test):
+                fault(f"{DURABLE}: there is no test {test}")
+        for name in re.findall(r"`(\w+)`|\b(O\d)\b", contents):
+            if not re.search(rf"\b{''.join(name)}\b", sources):
+                fault(f"{DURABLE}: no test contains {''.join(name)}")
+    for promise, tests in promises.items():
+        if not tests:
+            fault(f"{DURABLE}: {promise} has no test")
+
+
 def main():
     known = Known(sys.argv[1])
     claims = read_list(Path(sys.argv[2]))
@@ -393,6 +420,7 @@ def main():
                     if reason:
                         fault(f"{name}: {command}: {reason}")
     check_promises(known)
+    check_promises_of_jobs(known)
     for text in faults:
         print(text)
     sys.exit(1 if faults else 0)

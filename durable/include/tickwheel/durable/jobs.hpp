@@ -4,6 +4,7 @@
 #if defined(TICKWHEEL_CPLUSPLUS_20) && !defined(TICKWHEEL_DURABLE_JOBS_HPP)
 #define TICKWHEEL_DURABLE_JOBS_HPP
 
+#include <algorithm>
 #include <chrono>
 #include <concepts>
 #include <cstddef>
@@ -76,12 +77,15 @@ struct durable_job {
     std::chrono::nanoseconds within{0};
 };
 
-// Selects jobs for a list or count; empty: all. See struct tw_durable_filter.
+// Selects jobs; empty: all. See struct tw_durable_filter.
 struct durable_filter {
     std::string_view kind{};
     std::vector<durable_state> states{};
     std::string_view after{};
     std::size_t limit = 0;
+    std::string_view after_kind{};
+    std::optional<durable_time> ready_before{};  // durable_time::max(): all, in the order of ready time
+    std::optional<durable_time> ready_from{};
     std::string_view group{};
 };
 
@@ -147,18 +151,24 @@ struct native_job {
 
 struct native_filter {
     explicit native_filter(const durable_filter &from)
-        : kind(durable_text(from.kind)), after(durable_text(from.after)), group(durable_text(from.group)) {
+        : kind(durable_text(from.kind)), after(durable_text(from.after)),
+          after_kind(durable_text(from.after_kind)), group(durable_text(from.group)) {
         filter.kind = kind.empty() ? nullptr : kind.c_str();
         filter.after = after.empty() ? nullptr : after.c_str();
         filter.group = group.empty() ? nullptr : group.c_str();
         for (const durable_state state : from.states)
             filter.states |= static_cast<unsigned>(state);
         filter.limit = from.limit;
+        filter.after_kind = after_kind.empty() ? nullptr : after_kind.c_str();
+        if (from.ready_before)
+            filter.ready_before_ns =
+                std::max<std::int64_t>(reading_of(*from.ready_before), 1);  // 0: any time
+        filter.ready_from_ns = from.ready_from ? reading_of(*from.ready_from) : 0;
     }
     native_filter(const native_filter &) = delete;
     native_filter &operator=(const native_filter &) = delete;
 
-    std::string kind, after, group;
+    std::string kind, after, after_kind, group;
     tw_durable_filter filter = {};
 };
 
@@ -186,6 +196,12 @@ class durable_entry {
     }
     [[nodiscard]] std::string_view cron() const noexcept { return detail::text_or_nothing(entry_.job.cron); }
     [[nodiscard]] std::string_view zone() const noexcept { return detail::text_or_nothing(entry_.job.zone); }
+    [[nodiscard]] durable_missed missed() const noexcept {
+        return static_cast<durable_missed>(entry_.job.missed);
+    }
+    [[nodiscard]] std::chrono::nanoseconds grace() const noexcept {
+        return std::chrono::nanoseconds(entry_.job.grace_ns);
+    }
     [[nodiscard]] std::string_view group() const noexcept {
         return detail::text_or_nothing(entry_.job.group);
     }
@@ -196,6 +212,7 @@ class durable_entry {
     [[nodiscard]] std::uint32_t attempts() const noexcept { return entry_.attempts; }
     [[nodiscard]] std::int64_t token() const noexcept { return entry_.token; }
     [[nodiscard]] std::string_view holder() const noexcept { return detail::text_or_nothing(entry_.holder); }
+    [[nodiscard]] std::int64_t holder_id() const noexcept { return entry_.holder_id; }
     [[nodiscard]] std::string_view error() const noexcept { return detail::text_or_nothing(entry_.error); }
 
     [[nodiscard]] const tw_durable_entry &native() const noexcept { return entry_; }
@@ -204,41 +221,43 @@ class durable_entry {
     const tw_durable_entry &entry_;
 };
 
-// The callables that visit jobs: each(entry) returns nothing, or false to end the walk. They must not call
-// the `durable` that they visit.
+// The callables that visit jobs or other items: each(item) returns nothing, or false to end the walk. They
+// must not call the `durable` that they visit.
+template <class F, class Item>
+concept durable_visitor_of =
+    std::is_void_v<std::invoke_result_t<F &, const Item &>> || std::is_invocable_r_v<bool, F &, const Item &>;
 template <class F>
-concept durable_visitor = std::is_void_v<std::invoke_result_t<F &, const durable_entry &>> ||
-    std::is_invocable_r_v<bool, F &, const durable_entry &>;
+concept durable_visitor = durable_visitor_of<F, durable_entry>;
 
 namespace detail {
 
-// A walk over jobs. An exception of the visitor ends it, and is thrown when the C library has returned.
-template <class F> struct durable_walk {
-    F &each;
+// Calls each(Item(native, more...)) for every item of a walk, which call(visitor, arg) begins. Returns the
+// result of `call`. An exception of `each` ends the walk, and is thrown when the C library has returned.
+template <class Item, class Native, class F, class Call, class... More>
+std::int64_t walk_durable(F &each, const Call &call, More... more) {
     std::exception_ptr thrown;
-
-    static int visit(const tw_durable_entry *native, void *self) noexcept {
-        auto &walk = *static_cast<durable_walk *>(self);
+    auto show = [&](const Native &native) noexcept {
         try {
-            const durable_entry entry(*native);
-            if constexpr (std::is_void_v<std::invoke_result_t<F &, const durable_entry &>>) {
-                std::invoke(walk.each, entry);
+            const Item item(native, more...);
+            if constexpr (std::is_void_v<std::invoke_result_t<F &, const Item &>>) {
+                std::invoke(each, item);
                 return 0;
             } else {
-                return std::invoke(walk.each, entry) ? 0 : 1;
+                return std::invoke(each, item) ? 0 : 1;
             }
         } catch (...) {
-            walk.thrown = std::current_exception();
+            thrown = std::current_exception();
             return 1;
         }
-    }
-
-    int checked(int result) const {
-        if (thrown)
-            std::rethrow_exception(thrown);
-        return static_cast<int>(check_durable(result));
-    }
-};
+    };
+    const auto visit = [](const Native *native, void *arg) {
+        return (*static_cast<decltype(show) *>(arg))(*native);
+    };
+    const std::int64_t result = call(visit, &show);
+    if (thrown)
+        std::rethrow_exception(thrown);
+    return result;
+}
 
 }  // namespace detail
 }  // namespace tickwheel

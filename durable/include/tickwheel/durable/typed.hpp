@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include <tickwheel/durable/jobs.hpp>
@@ -68,6 +69,24 @@ durable_job typed_job(const durable_kind<T> &kind, durable_job job, const Encode
     job.payload = durable_payload(payload);
     return job;
 }
+
+// Puts jobs of typed kinds by put(job, existing) and add(job) of the class `To`, which derives from this one.
+template <class To> class typed_puts {
+  public:
+    // As put and add for a job. The kind and the value stand for the job's kind and payload, which must be
+    // empty.
+    template <durable_value T>
+    void put(const durable_kind<T> &kind, const std::type_identity_t<T> &value, const durable_job &job,
+             durable_existing existing = durable_existing::replace) {
+        const auto payload = durable_codec<T>::encode(value);
+        static_cast<To &>(*this).put(typed_job(kind, job, payload), existing);
+    }
+    template <durable_value T>
+    bool add(const durable_kind<T> &kind, const std::type_identity_t<T> &value, const durable_job &job) {
+        const auto payload = durable_codec<T>::encode(value);
+        return static_cast<To &>(*this).add(typed_job(kind, job, payload));
+    }
+};
 
 }  // namespace detail
 }  // namespace tickwheel

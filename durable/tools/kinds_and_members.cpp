@@ -1,4 +1,4 @@
-// The verbs counts and members.
+// The verbs kinds and members.
 #include <cstdio>
 
 #include "census.hpp"
@@ -16,9 +16,13 @@ constexpr std::size_t widest = 40;  // of a kind
 std::string or_nothing(const amount &count) { return count.least != 0 ? count.text() : ""; }
 std::string or_nothing(std::uint64_t count) { return count != 0 ? std::to_string(count) : ""; }
 
-void print(const table &all) {
-    for (const std::string &line : all.lines())
+// If there are no rows, says why at a terminal.
+void print(const table &all, const char *why_empty) {
+    const std::vector<std::string> lines = all.lines();
+    for (const std::string &line : lines)
         std::puts(line.c_str());
+    if (lines.empty())
+        say_at_terminal(why_empty);
 }
 
 std::string clock_of(const member_census &member) {
@@ -46,7 +50,7 @@ std::string lease_of(const member_census &member, std::int64_t now_ns) {
 
 }  // namespace
 
-int counts(const options &o) {
+int kinds(const options &o) {
     const connection to(o);
     const census all(to, nullptr);
     table shown({"KIND", "PENDING", "LATE", "BY A MINUTE", "BY AN HOUR", "BY A DAY", "FIRST", "HELD",
@@ -60,22 +64,22 @@ int counts(const options &o) {
                    each.handled_by != 0 ? std::to_string(each.handled_by)
                    : all.all_tell_kinds ? "nobody"
                                         : "?"});
-    print(shown);
+    print(shown, "there are no jobs");
     return all_is_well;
 }
 
 int members(const options &o) {
     const connection to(o);
     const census all(to, nullptr);
-    table shown({"NAME", "IS", "LEASE", "HOLDS", "STARTED", "CLOCK", "JOINED", "HANDLES"});
+    table shown({"NAME", "ID", "IS", "LEASE", "HOLDS", "STARTED", "CLOCK", "JOINED", "HANDLES"});
     for (const member_census &each : all.members)
-        shown.add({plain(each.name),
+        shown.add({plain(each.name), std::to_string(each.id),
                    each.is_alive  ? "alive"
                    : each.is_dead ? "dead"
                                   : "silent",
                    lease_of(each, all.now_ns), std::to_string(each.held), std::to_string(each.started),
                    clock_of(each), each.joined_ns != 0 ? local_time(each.joined_ns) : "", kinds_of(each)});
-    print(shown);
+    print(shown, "no process handles jobs");
     return all_is_well;
 }
 

@@ -39,6 +39,7 @@ claimed_job::claimed_job(const tw_durable_entry &entry, std::int64_t its_row, co
     job.payload = payload.data();
     job.cron = entry.job.cron != nullptr ? cron.c_str() : nullptr;
     job.zone = entry.job.zone != nullptr ? zone.c_str() : nullptr;
+    job.group = job.waits_for = nullptr;  // only the database needs them
     if (job.cron != nullptr)
         make_calendar(job, dates, why_no_dates);
 }

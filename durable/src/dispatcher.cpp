@@ -210,7 +210,8 @@ dispatcher::progress dispatcher::settle_some() {
     for (const tw_store_outcome &outcome : outcomes_)
         counts_.unmatched += outcome.matched == 0 ? 1 : 0;
     jobs_.finish_answers(outcomes_);
-    if (membership_.note_settled(outcomes_, asked))
+    // On virtual time the membership must look for notifications, see job_calls.cpp.
+    if (membership_.note_settled(outcomes_, asked) || settings_.single_thread)
         call_membership_();
     return progress::some;
 }

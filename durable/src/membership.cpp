@@ -139,7 +139,7 @@ claimed_jobs::reservation membership::choose_to_hold(std::vector<tw_store_put> &
     if (database_.is_known())
         for (tw_store_put &put : puts) {
             const handling *const by = handling_of(put.job->kind);
-            if (by != nullptr && !by->has_limit() &&
+            if (put.job->waits_for == nullptr && by != nullptr && !by->has_limit() &&
                 ready_of(*put.job, now) <= database_.at(now) + settings_.horizon_ns)
                 chosen.push_back(&put);
         }

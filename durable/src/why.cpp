@@ -34,6 +34,8 @@ struct findings {
     bool exists = false;
     tw_durable_entry entry = {};
     std::string holder, error;
+    std::string group;  // for which the job waits
+    std::int64_t left_in_group = 0, failed_in_group = 0;
     std::vector<found_member> members;
     tw_durable_handling how = {};   // of this process; all zeroes if it does not handle the kind
     std::int64_t held_of_kind = 0;  // if `how` has a limit of running jobs
@@ -46,6 +48,7 @@ int note_job(const tw_durable_entry *entry, void *arg) {
         into.entry = *entry;
         into.holder = entry->holder != nullptr ? made_utf8(entry->holder) : "";
         into.error = entry->error != nullptr ? made_utf8(entry->error) : "";
+        into.group = entry->job.waits_for != nullptr ? entry->job.waits_for : "";
         return 0;
     });
 }
@@ -93,6 +96,8 @@ class sentence {
         if (entry_.state == TW_DURABLE_FAILED)
             return "It has failed: " + tried() + " was the last one" + because() +
                    "; it stays until it is requeued, replaced or removed.";
+        if (entry_.state == TW_DURABLE_WAITING)
+            return of_group();
         if (entry_.state == TW_DURABLE_HELD || entry_.state == TW_DURABLE_STARTED)
             return of_held();
         return entry_.ready_ns > all_.now ? of_waiting() : of_late();
@@ -112,6 +117,20 @@ class sentence {
     }
     std::string since() const {
         return "It has been due for " + duration_text(std::max<std::int64_t>(all_.now - entry_.ready_ns, 0));
+    }
+
+    std::string of_group() const {
+        const auto jobs = [](std::int64_t count, const char *one, const char *many) {
+            return std::to_string(count) + (count == 1 ? one : many);
+        };
+        const std::string name = "It waits for the group \"" + made_utf8(all_.group.c_str()) + "\"";
+        if (all_.left_in_group == 0)
+            return name + ", of which no job is left; a process is about to release it.";
+        return name + ": " + jobs(all_.left_in_group, " job is left", " jobs are left") +
+               (all_.failed_in_group != 0
+                    ? ", " + jobs(all_.failed_in_group, " of them has failed", " of them have failed") +
+                          ", and must be requeued, replaced or removed."
+                    : ".");
     }
 
     std::string of_waiting() const {
@@ -249,6 +268,18 @@ class sentence {
     std::vector<found_member> alive_;
 };
 
+// Counts the jobs of the group for which the job waits.
+int look_at_group(const tw_store &store, void *connection, findings &all) {
+    if (all.group.empty())
+        return 0;
+    tw_durable_filter filter = {};
+    filter.group = all.group.c_str();
+    all.left_in_group = store.count(connection, &filter);
+    filter.states = TW_DURABLE_FAILED;
+    all.failed_in_group = all.left_in_group > 0 ? store.count(connection, &filter) : 0;
+    return static_cast<int>(std::min({all.left_in_group, all.failed_in_group, std::int64_t{0}}));
+}
+
 int look(tw_durable &durable, const char *key, const std::string &kind, findings &all) {
     tw_durable_filter filter = {};
     filter.kind = kind.c_str();
@@ -264,6 +295,8 @@ int look(tw_durable &durable, const char *key, const std::string &kind, findings
             if (all.held_of_kind < 0)
                 return static_cast<int>(all.held_of_kind);
         }
+        if (const int error = look_at_group(store, connection, all); error != 0)
+            return error;
         return store.members(connection, note_member, &all);
     }));
 }

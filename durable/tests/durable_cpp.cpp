@@ -341,6 +341,23 @@ TEST_F(Durable, AJobIsReplacedOrKeptOrRemoved) {
     EXPECT_FALSE(jobs.get("k", "x", [](const durable_entry &) { FAIL(); }));
 }
 
+TEST_F(Durable, AJobWaitsForAGroup) {
+    note("k");
+    const durable_job all[] = {{.kind = "k", .key = "last", .waits_for = "g"},
+                               {.kind = "k", .key = "first", .group = "g"},
+                               {.kind = "k", .key = "second", .after = 1min, .group = "g", .within = 30s}};
+    jobs.put(all);
+    rt.advance(10s);
+    EXPECT_EQ(keys({.group = "g"}), std::vector<std::string>{"second"});
+    EXPECT_EQ(keys({.states = {durable_state::waiting}}), std::vector<std::string>{"last"});
+    jobs.get("k", "last", [](const durable_entry &entry) {
+        EXPECT_EQ(entry.waits_for(), "g");
+        EXPECT_EQ(entry.group(), "");
+    });
+    rt.advance(25s);
+    EXPECT_EQ(fired, (std::vector<std::string>{"first", "second", "last"}));
+}
+
 TEST_F(Durable, AListIsFilteredAndCanBeEnded) {
     for (const char *key : {"a", "b", "c", "d"})
         jobs.put({.kind = "k", .key = key, .after = 1h});

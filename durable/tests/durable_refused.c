@@ -140,7 +140,7 @@ TEST(malformed_names_are_refused_everywhere) {
     }
     assert_refused(tw_durable_requeue(self->jobs, NULL, "17"), -EINVAL);
     assert_refused(tw_durable_count(self->jobs, &(struct tw_durable_filter){.after = "17"}), -EINVAL);
-    assert_refused(tw_durable_count(self->jobs, &(struct tw_durable_filter){.states = 32}), -EINVAL);
+    assert_refused(tw_durable_count(self->jobs, &(struct tw_durable_filter){.states = 64}), -EINVAL);
     const struct tw_durable_filter malformed[] = {{.after_kind = "mail"},
                                                   {.kind = "mail", .after_kind = "post", .after = "17"},
                                                   {.after_kind = "\xff", .after = "17"},

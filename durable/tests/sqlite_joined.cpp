@@ -126,6 +126,28 @@ TEST(listeners_are_told_at_the_commit) {
     assert_true(was_told(seller.jobs.raw()));
 }
 
+TEST(a_removal_releases_the_job_that_waits_for_its_group) {
+    shop seller;
+    tw_durable_job part = job_of("part"), whole = job_of("whole");
+    part.group = whole.waits_for = "g";
+    seller.own.run("begin immediate");
+    assert_int_equal(tw_durable_put_sqlite(seller.own.db, nullptr, &part, TW_DURABLE_REPLACE), 0);
+    assert_int_equal(tw_durable_put_sqlite(seller.own.db, nullptr, &whole, TW_DURABLE_REPLACE), 0);
+    seller.own.run("commit");
+    assert_string_equal(seller.own.ask("select waits_for from tickwheel_job where key = 'whole'").c_str(),
+                        "g");
+    seller.own.run("begin immediate");
+    assert_int_equal(seller.remove("part"), 1);
+    seller.own.run("rollback; begin immediate");
+    assert_string_equal(seller.own.ask("select waits_for from tickwheel_job where key = 'whole'").c_str(),
+                        "g");
+    assert_int_equal(seller.remove("part"), 1);
+    seller.own.run("commit");
+    assert_string_equal(
+        seller.own.ask("select waits_for is null and ready >= due from tickwheel_job").c_str(), "1");
+    assert_int_equal(seller.start_all(), 1);
+}
+
 TEST(a_call_that_fails_leaves_the_transaction_open) {
     shop seller;
     seller.own.run("begin immediate; insert into orders values (17)");

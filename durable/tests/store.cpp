@@ -58,6 +58,8 @@ seen copy_of(const tw_durable_entry &entry) {
     copy.holder = copy_of(entry.holder);
     copy.holder_id = entry.holder_id;
     copy.error = copy_of(entry.error);
+    copy.group = copy_of(entry.job.group);
+    copy.waits_for = copy_of(entry.job.waits_for);
     copy.state = entry.state;
     copy.ready = entry.ready_ns;
     copy.token = entry.token;

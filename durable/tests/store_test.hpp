@@ -29,7 +29,7 @@ inline constexpr std::int64_t us = 1000, ms = 1'000'000, second = 1'000'000'000,
 struct seen {
     std::string kind, key, payload;
     tw_durable_job job{};  // its texts and payload are above and below
-    std::optional<std::string> cron, zone, holder, error;
+    std::optional<std::string> cron, zone, holder, error, group, waits_for;
     tw_durable_state state = TW_DURABLE_PENDING;
     std::int64_t ready = 0, token = 0, row = 0, holder_id = 0;
     std::uint32_t attempts = 0;

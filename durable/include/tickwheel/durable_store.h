@@ -12,6 +12,25 @@
  *     failed    no member holds it, and none may claim it
  *     given up  pending and periodic, with an error and no attempts, and ready when it is due: so `settle`
  *               leaves a periodic job when its last try has failed. Members treat it as a pending job
+ *     waiting   `waits_for` names a group. No member holds it, and none may claim it: `ready_ns` is
+ *               TW_NO_DEADLINE
+ *
+ * A group is the jobs that have its name in `group`, of any state. When no job of a group is left, the store
+ * releases the jobs that wait for it: each becomes pending, without `waits_for`, and ready when it is due, or
+ * now if that has passed; and the store notifies the connections that listen. The store looks whether a group
+ * has jobs left
+ *
+ *   - after `settle` has ended jobs of the group, or `remove` or `change` has removed some,
+ *   - after `put` has put jobs that wait for the group,
+ *   - after `put` has replaced jobs of the group by jobs that do not belong to it.
+ *
+ * A store that carries out one transaction at a time looks within that of the function. Any other store must
+ * look in a further transaction, which begins when the first is committed: if two transactions that each end
+ * one of the last two jobs looked within themselves, both would see the other's job, and no look would
+ * release the waiting jobs. That look can fail, or the process can end before it. So such a store also looks
+ * in each `claim` with `from_ns` 0 that does not reach its limit, for all groups, before it sets `next_ns`.
+ * If a look fails, the function has succeeded nevertheless. A release may survive a power cut only if the
+ * ends before it do.
  *
  * A member is a process that handles jobs. It has a number that is never used again, an epoch, and a time at
  * which its lease ends. A member whose lease has ended may renew it until another member declares it dead
@@ -74,7 +93,8 @@ struct tw_store_place {
 struct tw_store_put {
     const struct tw_durable_job *job; /* checked, with defaults filled in. A job with `cron` is `absolute`:
                                          its due_ns is the first due time */
-    int hold;                         /* not 0: the put also claims the job for the member; see `put` */
+    int hold;                         /* not 0: the put also claims the job for the member; see `put`. 0 for
+                                         a job that waits for a group */
 
     /* Results. */
     int existed; /* with `keep`: not 0 if there was a job of this name */
@@ -175,8 +195,9 @@ struct tw_store_outcome {
 enum tw_store_change {
     TW_STORE_REMOVE, /* deletes it, whichever member holds it */
     TW_STORE_FIRE    /* makes it ready now and pending, unless it is started or ready. A failed job then has
-                        no attempts and no error. If the due time is still to come, that of a job with a cron
-                        expression becomes now, and that of a job with a period a period earlier, so that the
+                        no attempts and no error, and a waiting job no group for which it waits. If the due
+                        time is still to come, that of a job with a cron expression becomes now, and that of a
+                        job with a period a period earlier, so that the
                         schedule stays. Notifies the connections that listen */
 };
 
@@ -219,6 +240,10 @@ struct tw_store {
      * the existing one, whichever member held that: the new one is pending, with no attempts, and keeps the
      * token. If a job that is now pending is due within a minute, the store notifies the connections that
      * listen.
+     *
+     * A put of a job with `within_ns` sets its end, now + within_ns. If the job replaces one that has an end
+     * and no failed attempts, and has neither started nor failed, it takes over that end. Its due time is not
+     * later than its end. `settle` removes the end, except with TW_STORE_RELEASE.
      *
      * If a put has `hold`, and `keep` did not leave an existing job in place, the put also claims its job for
      * `member` in the same transaction, as `claim` does. The job stays pending if `member` is null or dead,

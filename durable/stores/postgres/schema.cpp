@@ -10,7 +10,7 @@ namespace tickwheel::durable::postgres {
 namespace {
 
 // The tables must stay fast while another session holds an old snapshot, so that vacuum removes nothing. So a
-// job has only the two indexes that it needs while it waits, and claims and starts change no column of them:
+// job has only the two indexes that it needs until it is due, and claims and starts change no column of them:
 // PostgreSQL then writes the new version of the row into the same page and touches no index (a HOT update).
 // The fill factor leaves room in each page for one more version of every row; the page forgets former
 // versions without vacuum. Three things replace the indexes that held jobs would need:
@@ -87,6 +87,14 @@ create table $S.slot (kind text collate "C" not null, key text collate "C" not n
 create index slot_kind on $S.slot (kind);
 -- Periodic jobs whose last due time was given up, and jobs that wait for their next try.
 create index if not exists job_with_error on $S.job (kind, key) where error is not null and not failed;
+create index if not exists job_of_group on $S.job (of_group) where of_group is not null;
+create index if not exists job_waits_for on $S.job (waits_for) where waits_for is not null;
+)";
+
+// A job that waits for a group is ready at infinity. `no_later` is the end of the puts with `within_ns`.
+constexpr const char *columns_of_3 = R"(
+alter table $S.job add column if not exists no_later timestamptz, add column if not exists of_group text collate "C",
+    add column if not exists waits_for text collate "C";
 )";
 
 // The indexes of versions 1 and 2 that made claims slow, and the values that a job that fires once no longer
@@ -100,6 +108,7 @@ insert into $S.claim select holder, kind, min(ready), max(ready) from $S.job whe
 drop index $S.job_held;
 drop index $S.job_pending;
 drop function $S.tell(text, timestamptz);
+drop function $S.put(text, text, timestamptz, bytea, boolean);
 -- A process of the former release that still runs would claim jobs without a range. Its member is dead, and without
 -- the default it cannot join again.
 update $S.member set dead = true;
@@ -114,12 +123,24 @@ create or replace function $S.check_name(name text) returns text language plpgsq
 set search_path = pg_catalog, pg_temp as $body$
 begin
     if name is null or octet_length(convert_to(name, 'UTF8')) not between 1 and 512 then
-        raise exception 'a kind or key of a job has 1 to 512 bytes in UTF-8' using errcode = 'invalid_parameter_value';
+        raise exception 'a kind, key or group of a job has 1 to 512 bytes in UTF-8' using errcode = 'invalid_parameter_value';
     end if;
     return name;
 end $body$;
 
-create or replace function $S.put(kind text, key text, due timestamptz, payload bytea default '', replace boolean default true)
+-- Makes the processes look for jobs that wait for this group, once the transaction has ended. Returns true.
+create or replace function $S.tell_of_group(name text) returns boolean language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $body$
+begin
+    if name is not null then
+        perform pg_notify('$N', '0 ' || waiting.kind)
+            from (select distinct j.kind from $S.job j where j.waits_for = name) as waiting;
+    end if;
+    return true;
+end $body$;
+
+create or replace function $S.put(kind text, key text, due timestamptz, payload bytea default '', replace boolean default true,
+    of_group text default null, waits_for text default null)
 returns boolean language plpgsql volatile
 set search_path = pg_catalog, pg_temp as $body$
 declare
@@ -131,18 +152,27 @@ begin
     if payload is null or octet_length(payload) > 65536 then
         raise exception 'the payload of a job has at most 65536 bytes' using errcode = 'invalid_parameter_value';
     end if;
-    insert into $S.job as j (kind, key, payload, due, ready)
-        values ($S.check_name(kind), $S.check_name(key), payload, due, due)
+    if of_group = waits_for then
+        raise exception 'a job waits for its own group' using errcode = 'invalid_parameter_value';
+    end if;
+    insert into $S.job as j (kind, key, payload, due, ready, of_group, waits_for)
+        values ($S.check_name(kind), $S.check_name(key), payload, due, case when waits_for is null then due else 'infinity' end,
+            case when of_group is not null then $S.check_name(of_group) end,
+            case when waits_for is not null then $S.check_name(waits_for) end)
         on conflict on constraint job_pkey do update
         set payload = excluded.payload, due = excluded.due, ready = excluded.ready, period = null, cron = null,
             zone = null, missed = null, grace = null, attempts = 0, holder = null, started = false, failed = false,
-            error = null
+            error = null, no_later = null, waits_for = excluded.waits_for,
+            of_group = case when j.of_group is null or j.of_group = excluded.of_group or $S.tell_of_group(j.of_group)
+                then excluded.of_group end
         where replace
         returning xmax <> 0 into existed;
     if not found then
         return true;
     end if;
-    if due < clock_timestamp() + interval '1 minute' then
+    if waits_for is not null then
+        perform pg_notify('$N', '0 ' || kind);
+    elsif due < clock_timestamp() + interval '1 minute' then
         perform pg_notify('$N', (extract(epoch from due) * 1000000)::bigint || ' ' || kind);
     end if;
     return existed;
@@ -234,7 +264,8 @@ end $body$;
 
 create or replace function $S.remove(kind text, key text) returns boolean language sql volatile
 set search_path = pg_catalog, pg_temp as $body$
-    delete from $S.job j where j.kind = $1 and j.key = $2 returning not j.started
+    delete from $S.job j where j.kind = $1 and j.key = $2
+        returning case when $S.tell_of_group(j.of_group) then not j.started end
 $body$;
 )";
 
@@ -289,14 +320,18 @@ int read_version(session &server, const std::string &schema, tables_version &ver
 }
 
 // The indexes are built before the transaction, while others use the jobs. An interrupted attempt leaves an
-// invalid index, which is dropped first.
+// invalid index, which is dropped first, and columns that the former release does not use.
 int build_indexes(session &server, const std::string &schema) {
+    if (const int error = server.run(in_schema(columns_of_3, schema)); error != 0)
+        return error;
     if (const int error = server.be_patient(true, true); error != 0)
         return error;
     int error = 0;
     for (const char *const index :
          {"job_ready on $S.job (kind, ready) where not failed",
-          "job_with_error on $S.job (kind, key) where error is not null and not failed"}) {
+          "job_with_error on $S.job (kind, key) where error is not null and not failed",
+          "job_of_group on $S.job (of_group) where of_group is not null",
+          "job_waits_for on $S.job (waits_for) where waits_for is not null"}) {
         const std::string name(index, std::strchr(index, ' '));
         parameters none;
         rows invalid;
@@ -320,6 +355,7 @@ int build_indexes(session &server, const std::string &schema) {
 // From any older version.
 std::string upgrade(int version) {
     std::string all = version == 0 ? tables : "";
+    all += columns_of_3;
     all += additions_of_3;
     all += version == 0 ? "" : changes_of_3;
     all += functions;

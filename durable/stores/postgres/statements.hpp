@@ -24,6 +24,8 @@ enum statement : std::size_t {
     claim_jobs,
     claim_jobs_within_limits,
     look_on,
+    look_on_and_release,
+    release_waiting,
     start_jobs,
     start_unlocked_jobs,
     settle_jobs,
@@ -40,6 +42,10 @@ enum statement : std::size_t {
     notify_of_kind,
     statements_count
 };
+
+// How many jobs that wait for groups one statement releases; and how many groups a look from the start
+// checks.
+inline constexpr int release_batch = 2'000, sweep = 1'000;
 
 // An array of the places of the rows that the members with this condition hold, such as "= $1", by S1 of
 // schema.cpp.

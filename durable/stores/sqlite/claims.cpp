@@ -216,23 +216,36 @@ query &with_outcome(query &to, const tw_store_outcome &outcome, std::int64_t now
     return to.with(static_cast<std::int64_t>(outcome.attempts)).with(outcome.error).with(failed);
 }
 
-// Settles one job. If that releases the job, lowers `first` to the job's ready time.
+// Ends a job, and adds its group to `groups`. Returns whether the member holds the job, or an error.
+int end_one(session &to, const tw_store_member &who, const tw_store_outcome &outcome,
+            std::set<std::string> &groups) {
+    query ending(to, sql::end_held);
+    const int ended = with_held(ending, outcome, who).row();
+    if (ended != 1)
+        return ended;
+    if (const char *const group = ending.text(0); group != nullptr)
+        groups.insert(group);
+    return ending.is_cut() ? to.fail(-ENOMEM, "no memory") : 1;
+}
+
 int settle_one(session &to, const tw_store_member &who, std::int64_t now, tw_store_outcome &outcome,
-               std::int64_t &first) {
+               effects &into) {
+    if (outcome.what == TW_STORE_END) {
+        outcome.matched = end_one(to, who, outcome, into.groups);
+        return std::min(outcome.matched, 0);
+    }
     std::int64_t ready = TW_NO_DEADLINE;
     if (outcome.what == TW_STORE_RELEASE) {
         if (const int error = ready_of_held(to, who, outcome, ready); error != 0)
             return error;
-        first = std::min(first, ready);
+        into.first = std::min(into.first, ready);
     }
-    query settling(to, outcome.what == TW_STORE_END       ? sql::end_held
-                       : outcome.what == TW_STORE_RELEASE ? sql::release_one
-                                                          : sql::move_held);
+    query settling(to, outcome.what == TW_STORE_RELEASE ? sql::release_one : sql::move_held);
     with_held(settling, outcome, who);
-    if (outcome.what == TW_STORE_MOVE || outcome.what == TW_STORE_FAIL)
+    if (outcome.what != TW_STORE_RELEASE)
         with_outcome(settling, outcome, now);
     outcome.matched = settling.run();
-    return outcome.matched < 0 ? outcome.matched : 0;
+    return std::min(outcome.matched, 0);
 }
 
 }  // namespace
@@ -278,12 +291,13 @@ int start(session &to, const tw_store_member &who, tw_store_start *starts, std::
 
 int settle(session &to, const tw_store_member &who, tw_store_outcome *outcomes, std::size_t count) {
     return in_small_transaction(to, durability::normal, [&] {
-        std::int64_t lease = 0, first = TW_NO_DEADLINE;
+        std::int64_t lease = 0;
+        effects done;
         const std::int64_t now = to.now();
         int error = lease_of(to, who, lease);
         for (std::size_t i = 0; error == 0 && i < count; ++i)
-            error = settle_one(to, who, now, outcomes[i], first);
-        return error != 0 ? error : to.ring(first, now);
+            error = settle_one(to, who, now, outcomes[i], done);
+        return error != 0 ? error : conclude(to, done, now);
     });
 }
 

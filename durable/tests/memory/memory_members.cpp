@@ -306,6 +306,7 @@ void move_to(job &settled, const tw_store_outcome &outcome, std::optional<std::s
     settled.data.due = time_after(0, outcome.due_ns);
     settled.data.ready = time_after(outcome.ready_is_delay != 0 ? now : 0, outcome.ready_ns);
     settled.data.attempts = outcome.attempts;
+    settled.data.no_later = TW_NO_DEADLINE;
     settled.data.error = std::move(error);
     database::put_in(settled);
 }
@@ -367,7 +368,7 @@ int settle(void *of, const tw_store_member *who, tw_store_outcome *outcomes, std
             if (each.matched == 1)
                 settle_one(*self.base, *held, each, errors[i], now);
         }
-        self.base->tell(&self.listening, released, now);
+        self.base->tell(&self.listening, std::min(released, self.base->release_waiting(now)), now);
         return 0;
     });
 }

@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 import askers
 import running
+import server
 from running import Failed, expect, wait_until
 
 ODD_NAMES = ["plain", 'quote"d', "semi; drop schema x", "$S.job", "Größe", "'literal'", "back\\slash", "select", "-- x"]

@@ -166,7 +166,7 @@ TEST(a_holder_is_not_mistaken_for_another_of_its_name) {
         struct tw_store_look look;
         put(self, mail(i == 0 ? "17" : "18", 0));
         assert_int_equal(inner_store()->join(another, "C", i == 0 ? 9 * HOUR : HOUR, &member), 0);
-        const struct tw_store_claim claim = {member, &kind, 1, 0, 1, 0};
+        const struct tw_store_claim claim = {member, &kind, 1, 0, 1, 0, 0};
         assert_int_equal(inner_store()->claim(another, &claim, takes, NULL, &look), 0);
     }
     inner_store()->close(another);

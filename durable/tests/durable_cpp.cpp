@@ -127,6 +127,17 @@ TEST_F(Durable, AgainIsNoFailure) {
     EXPECT_EQ(jobs.stats().again, 2U);
 }
 
+TEST_F(Durable, LimitsBoundTheFiresOfAKind) {
+    int fires = 0;
+    jobs.handle("k", [&](durable_fire &) { ++fires; }, {.running = 1, .rate = 2, .per = 1min});
+    for (const char *const key : {"1", "2", "3"})
+        jobs.put({.kind = "k", .key = key});
+    rt.advance(59s);
+    EXPECT_EQ(fires, 2);
+    rt.advance(2s);
+    EXPECT_EQ(fires, 3);
+}
+
 TEST_F(Durable, AFailedJobStaysUntilItIsRequeued) {
     bool is_down = true;
     jobs.handle(

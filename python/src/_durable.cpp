@@ -338,20 +338,20 @@ void free_connection(PyObject *self) {
 
 // --- calls -------------------------------------------------------------------------------------
 
-// register(kind, callable, attempts, backoff_ns, backoff_max_ns)
+// register(kind, callable, attempts, backoff_ns, backoff_max_ns, running, rate, per_ns)
 PyObject *register_handler(PyObject *self, PyObject *arguments) {
     connection *const of = connection_at(self);
     const char *kind;
     PyObject *callable;
-    unsigned attempts;
-    long long backoff, longest;
-    if (!PyArg_ParseTuple(arguments, "sOILL", &kind, &callable, &attempts, &backoff, &longest))
+    unsigned attempts, running, rate;
+    long long backoff, longest, per;
+    if (!PyArg_ParseTuple(arguments, "sOILLIIL", &kind, &callable, &attempts, &backoff, &longest, &running,
+                          &rate, &per))
         return nullptr;
-    const tw_durable_retries retries = {attempts, backoff, longest};
+    const tw_durable_handling how = {attempts, backoff, longest, running, rate, per};
     handler &added = of->handlers.emplace_back(handler{of, Py_NewRef(callable)});
-    const std::int64_t error = without_gil(of, [&](tw_durable *jobs) {
-        return tw_durable_register(jobs, kind, call_handler, &added, &retries);
-    });
+    const std::int64_t error = without_gil(
+        of, [&](tw_durable *jobs) { return tw_durable_register(jobs, kind, call_handler, &added, &how); });
     if (error != 0) {
         Py_CLEAR(of->handlers.back().callable);
         of->handlers.pop_back();

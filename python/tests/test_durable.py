@@ -36,8 +36,8 @@ class OnVirtualTime(unittest.TestCase):
         self.addCleanup(self.jobs.close)
         self.fires = []
 
-    def note(self, kind="k", answer=None, **retries):
-        @self.jobs.handler(kind, **retries)
+    def note(self, kind="k", answer=None, **how):
+        @self.jobs.handler(kind, **how)
         def on_fire(fire):
             self.fires.append(fire)
             return answer(fire) if answer else None
@@ -71,6 +71,17 @@ class OnVirtualTime(unittest.TestCase):
         self.jobs.advance(15)
         self.assertEqual([fire.attempt for fire in self.fires], [1, 1, 1])
         self.assertEqual(self.jobs.stats()["again"], 2)
+
+    def test_limits(self):
+        self.note("mail", running=1, rate=2, per=60)
+        for key in range(5):
+            self.jobs.put("mail", str(key))
+        self.jobs.advance(59)
+        self.assertEqual(len(self.fires), 2)
+        self.jobs.advance(60)
+        self.assertEqual(len(self.fires), 4)
+        with self.assertRaises(ValueError):
+            self.note("wrong", per=0.0001)
 
     def test_an_exception_is_a_failed_try_with_its_text(self):
         broken = True

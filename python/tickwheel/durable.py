@@ -443,17 +443,22 @@ class Jobs:
     # --- handling ---
 
     def handler(
-        self, kind: str, *, attempts: int = 0, backoff: _Span = 0, backoff_max: _Span = 0
+        self, kind: str, *, attempts: int = 0, backoff: _Span = 0, backoff_max: _Span = 0, running: int = 0,
+        rate: int = 0, per: _Span = 0
     ) -> Callable[[_Handler], _Handler]:
         """Decorates the function that handles a kind. The function receives a Fire, and returns None if the work is
         done, or again(). An exception is a failed try, and its text the reason. Several threads may call the function
         at the same time. Coroutines run on an event loop on a thread of its own, and hold no thread while they wait.
+
+        Limits for all processes together: at most `running` jobs of the kind run at a time, and at most `rate` start
+        within any time of the length `per`, by default a second. See struct tw_durable_handling in durable.h.
         """
         def add(function: _Handler) -> _Handler:
             with self._lock:
                 if kind in self._handlers:
                     raise ValueError(f"the kind {kind} has a handler already")
-                arguments = (kind, self._wrapped(function), attempts, _ns(backoff), _ns(backoff_max))
+                arguments = (kind, self._wrapped(function), attempts, _ns(backoff), _ns(backoff_max), running, rate,
+                             _ns(per))
                 if self._worker is not None:
                     self._worker.register(*arguments)
                 self._handlers[kind] = arguments

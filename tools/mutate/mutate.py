@@ -21,8 +21,17 @@ from tree import Tree
 
 # Labels of tests that never run here: they build something, search models of the code, or take long.
 NEVER = {"build", "protocol", "soak", "docs"}
-# The labels of the tests for the mutants in a folder.
-TESTS_OF = {"src/core": {"core"}, "durable": {"durable"}, "calendar": {"calendar"}, "boards": {"boards", "kernels"}}
+# The labels or names of the tests for the mutants in a folder.
+TESTS_OF = {
+    "src/core": {"core"},
+    "durable/src": {
+        f"durable_{name}"
+        for name in ("parts", "jobs", "without_memory", "fork", "waiting", "store", "store_sqlite_memory", "cpp", "sqlite")
+    },
+    "durable": {"durable"},
+    "calendar": {"calendar"},
+    "boards": {"boards", "kernels"},
+}
 TESTS_OF_OTHERS = {"runtime", "timers", "workers", "drivers", "observe", "cpp", "ports"}
 SHORT = {"TW_MODEL_OPS": "20000", "TW_MODEL_DEPTH": "3"}  # the random and the exhaustive tests
 
@@ -35,7 +44,7 @@ def arguments():
     add("--sample", type=int, metavar="N", help="only N mutants, chosen at random: a quick estimate")
     add("--seed", type=int, help="repeats a --sample; each run prints its seed")
     add("--survivors", metavar="FILE", type=Path, help="only mutants that survive in this report of --json")
-    add("--tests", metavar="LABEL,...", help="labels of the tests to run; default: those for the mutated folders")
+    add("--tests", metavar="LABEL,...", help="labels or names of the tests; default: those for the mutated folders")
     add("--longest", type=float, default=5, metavar="SECONDS", help="leave out longer tests (5)")
     add("--budget", type=float, default=5, metavar="SECONDS", help="limit of the tests for one mutant (5)")
     add("--orders", action="store_true", help="weaker memory orders alone, under the thread sanitizer")
@@ -132,7 +141,7 @@ def choose_tests(options, tree, mutated):
     chosen = [
         test
         for test in read_tests(tree.build_dir)
-        if not test.labels or (test.labels & labels and not test.labels & NEVER)
+        if not test.labels or ((test.labels | {test.name}) & labels and not test.labels & NEVER)
     ]
     if options.orders:
         chosen = [test for test in chosen if "race" in test.labels]

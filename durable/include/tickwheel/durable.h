@@ -15,7 +15,7 @@
  *
  * Conventions are those of runtime.h, and:
  *   Arguments  `durable` is the connection of this process with a database. `kind` and `key` name the job
- *              that the call is about. `options` and `retries` may be null. Texts end with a zero byte.
+ *              that the call is about. `options` and `how` may be null. Texts end with a zero byte.
  *   Names      The name of a job is its kind and its key: texts in UTF-8 of 1 to TW_DURABLE_NAME_MAX bytes,
  *              with any character but the zero byte. There is at most one job of each name.
  *   Time       Of the database's clock: nanoseconds since 1970, UTC. Times are kept in whole
@@ -321,13 +321,30 @@ int tw_durable_answer_later(struct tw_durable *durable, struct tw_durable_fire *
  * another process. */
 TW_MUST_CHECK int64_t tw_durable_lease(const struct tw_durable_fire *fire);
 
-/* Options of tw_durable_register. All zeroes, or a null pointer instead, gives the defaults. */
-struct tw_durable_retries {
+/* How a process handles a kind: the options of tw_durable_register. All zeroes, or a null pointer instead,
+ * gives the defaults.
+ *
+ * The two limits hold for all processes together. A process that has a limit claims a job of the kind only
+ * when the job is due, and then only if the database allows one more by this process's own numbers. So while
+ * processes have different numbers, as during a deployment, the highest one holds, and a process without a
+ * limit ignores that of the others. Jobs that processes without a limit have claimed need not count. */
+struct tw_durable_handling {
     uint32_t attempts;      /* tries for a due time, the first included. After the last a job is
                                TW_DURABLE_FAILED; a periodic one goes on with its next due time. 0: 20. A try
                                whose process ends counts */
     int64_t backoff_ns;     /* the delay after the first failure; each further one doubles it. 0: 1 s */
     int64_t backoff_max_ns; /* the longest delay, not less than the first. 0: 1 h */
+
+    uint32_t running; /* the most jobs of this kind that run at a time. 0: no limit. A job counts from its
+                         claim until the database has its answer: also while the job waits for a worker or
+                         for an answer that comes later, and after the process has ended or was cut off,
+                         until others take over its jobs. A job that waits for its next try does not count.
+                         Nor does a handler whose job was removed, replaced or taken over: in these cases
+                         more than `running` handlers can run */
+    uint32_t rate;    /* at most this many jobs of this kind start within any time of the length `per_ns`. 0:
+                         no limit. The starts are evenly spread, and each try is one. A start counts when the
+                         database has noted it; the handler is called when a worker is free */
+    int64_t per_ns;   /* 1 ms to 366 days; 0: 1 s. For 600 a minute: .rate = 600, .per_ns = 60 * TW_SECOND */
 };
 
 /* Makes this process handle a kind of jobs: calls fn(fire, arg) when one is due. A kind has one handler,
@@ -336,7 +353,7 @@ struct tw_durable_retries {
  *   -EEXIST  the kind has a handler already
  *   -EPERM   the connection was opened without a runtime */
 int tw_durable_register(struct tw_durable *durable, const char *kind, tw_durable_handler *fn, void *arg,
-                        const struct tw_durable_retries *retries);
+                        const struct tw_durable_handling *how);
 
 /* --- putting and removing --------------------------------------------------------------- */
 

@@ -125,6 +125,18 @@ struct tw_store_claim {
     size_t limit;     /* at most this many jobs of all kinds together; 0: the call only looks */
     int64_t from_ns;  /* jobs that are ready before this time are left out, also from `next_ns` */
     int64_t until_ns; /* if `limit` is 0: so are jobs that are ready at this time or later; 0: none are */
+
+    /* The limits of a claim of one kind, with the horizon 0. The claims of a kind by which limits are kept
+     * happen one after the other; those of other kinds do not wait for them.
+     *
+     * `running`, unless 0: the claim leaves at most this many jobs that claims with `running` have taken and
+     * that members still hold, dead members included. Jobs that other calls have taken may count as well.
+     *
+     * `pause_ns`, unless 0: the store keeps a time for each kind, which begins in the past. A job may be
+     * claimed as long as this time is at most `tolerance_ns` from now; it then becomes pause_ns after itself,
+     * or after now if it has passed. */
+    uint32_t running;
+    int64_t pause_ns, tolerance_ns;
 };
 
 /* The results of a claim, apart from the jobs. A claim that has reached a limit other than 0 need not look
@@ -136,6 +148,11 @@ struct tw_store_look {
     int64_t lease_end_ns; /* when the first of the other members' leases ends; `bury` has work to do if this
                              time has come. The store may leave out members that hold no jobs and whose lease
                              lasts. TW_NO_DEADLINE: there is none */
+
+    /* Of a claim with limits that has not reached `limit`. */
+    int is_full;       /* not 0: as many jobs are held as `running` allows */
+    int64_t starts_ns; /* when another claim may take a job, by `pause_ns`, or because another transaction
+                          claims jobs of this kind just now; 0: now */
 };
 
 /* A held job to start. */
@@ -194,6 +211,9 @@ typedef int tw_store_visitor(const struct tw_durable_entry *entry, void *arg);
 
 /* Receives a claimed job; otherwise like tw_store_visitor. */
 typedef int tw_store_taker(const struct tw_durable_entry *entry, int64_t row, void *arg);
+
+/* Receives a notification. */
+typedef void tw_store_notice(const char *kind, int64_t ready_ns, void *arg);
 
 struct tw_store {
     const char *scheme; /* the start of its addresses, up to the colon */
@@ -298,15 +318,19 @@ struct tw_store {
     /* --- notifications --- */
 
     /* Makes the connection listen. Returns a descriptor that becomes readable when other connections have
-     * put, requeued or released jobs that are ready within a minute. -EOPNOTSUPP, or a null pointer instead
-     * of this function: the database sends no notifications. */
+     * put, requeued or released jobs that are ready within a minute, or have called `notify`. -EOPNOTSUPP, or
+     * a null pointer instead of this function: the database sends no notifications. */
     int (*listen)(void *connection);
 
-    /* Reads the notifications. The library also calls this before each wait for the descriptor, because a
-     * notification that came while another function used the connection need not make the descriptor
-     * readable. Returns 1 and the time at which the first of these jobs is ready, 0 for now; or returns 0 if
-     * there was no notification. */
-    int (*read_notifications)(void *connection, int64_t *ready_ns);
+    /* Reads the notifications, and calls each(kind, ready_ns, arg) for them: the first job of this kind, or
+     * of any kind if `kind` is null, is ready at this time; 0: now. The library also calls this before each
+     * wait for the descriptor, because a notification that came while another function used the connection
+     * need not make the descriptor readable. */
+    int (*read_notifications)(void *connection, tw_store_notice *each, void *arg);
+
+    /* Notifies the connections that listen that a job of this kind may be claimed now: a limit leaves room
+     * again. Called only if `listen` has returned a descriptor. */
+    int (*notify)(void *connection, const char *kind);
 
     /* --- for people who look --- */
 

@@ -78,6 +78,13 @@ create table $S.claim (
 create index claim_member on $S.claim (member);
 create index if not exists job_ready on $S.job (kind, ready) where not failed;
 alter table $S.member add column kinds text[], add column clock_offset bigint;
+-- A row for each kind with limits: a claim by which they are kept locks the row. `next` is the time of
+-- tw_store_claim.pause_ns, null before the first start; a `slot` is a job that a claim with `running` has taken. A slot
+-- is in use while a member holds the job with this token.
+create table $S.pace (kind text collate "C" primary key, next timestamptz) with (fillfactor = 10);
+create table $S.slot (kind text collate "C" not null, key text collate "C" not null, token bigint not null)
+    with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
+create index slot_kind on $S.slot (kind);
 -- Periodic jobs whose last due time was given up, and jobs that wait for their next try.
 create index if not exists job_with_error on $S.job (kind, key) where error is not null and not failed;
 create index if not exists job_of_group on $S.job (of_group) where of_group is not null;
@@ -171,6 +178,90 @@ begin
     return existed;
 end $body$;
 
+-- A claim with limits (tw_store_claim), for the library: of at most `most` jobs, started. `running` and `pause` may be
+-- null. Returns the jobs and, in a last row without a job, is_full and starts of tw_store_look; no row if the member
+-- may not claim. The claim is one call, so that a process that is stopped holds no lock: each statement of the function
+-- sees what was committed before it began, and so, behind the lock, all former claims of the kind.
+create or replace function $S.claim_limited(of_member bigint, of_epoch bigint, of_kind text, most bigint, begins timestamptz,
+    running bigint, pause bigint, tolerance bigint)
+returns table (kind text, key text, payload bytea, due timestamptz, ready timestamptz, period bigint, cron text, zone text,
+    missed int, grace bigint, attempts int, token bigint, started boolean, seen timestamptz, place tid, is_full boolean,
+    starts timestamptz)
+language plpgsql volatile set search_path = pg_catalog, pg_temp as $body$
+#variable_conflict use_column
+declare
+    moment timestamptz;
+    next_start timestamptz;
+    allowed bigint := most;
+    used bigint := 0;
+    taken bigint := 0;
+begin
+    perform from $S.member
+        where id = of_member and epoch = of_epoch and not dead and lease_end > clock_timestamp() for key share;
+    if not found then
+        return;
+    end if;
+    select next into next_start from $S.pace where kind = of_kind for update skip locked;
+    if not found then
+        insert into $S.pace (kind) values (of_kind) on conflict do nothing;
+    end if;
+    moment := clock_timestamp();
+    if not found then  -- another claim of this kind has locked the row
+        perform set_config('synchronous_commit', 'off', true);
+        is_full := false;
+        seen := moment;
+        starts := moment + interval '5 milliseconds';
+        return next;
+        return;
+    end if;
+    next_start := greatest(next_start, moment);
+    if pause is not null then
+        -- In nanoseconds; `extract` gives seconds.
+        used := tolerance - (extract(epoch from next_start - moment) * 1000000)::bigint * 1000;
+        allowed := case when used < 0 then 0 else least(most, used / pause + 1) end;
+        used := 0;
+    end if;
+    if running is not null then
+        delete from $S.slot where kind = of_kind and not exists (
+            select from $S.job where job.kind = slot.kind and job.key = slot.key and job.token = slot.token
+                and holder is not null);
+        select count(*) into used from $S.slot where kind = of_kind;
+        allowed := least(allowed, running - used);
+    end if;
+    if allowed > 0 then
+        return query
+        with near as materialized (
+            select ctid as place, ready from $S.job
+            where job.kind = of_kind and not failed and holder is null and ready >= begins and ready <= now()
+            order by ready limit allowed for update skip locked),
+        noted as (
+            insert into $S.claim (member, kind, first, last)
+            select of_member, of_kind, min(ready), max(ready) from near having count(*) > 0),
+        done as (
+            update $S.job set holder = of_member, token = nextval('$S.token'), started = true
+            where ctid = any (array (select place from near))
+            returning job.*, job.ctid as place),
+        slots as (
+            insert into $S.slot (kind, key, token)
+            select kind, key, token from done where running is not null)
+        select kind, key, payload, due, ready, period, cron, zone, missed, grace, attempts, token, started,
+            clock_timestamp(), place, null::boolean, null::timestamptz
+        from done;
+        get diagnostics taken = row_count;
+    end if;
+    if taken = 0 then
+        perform set_config('synchronous_commit', 'off', true);
+    elsif pause is not null then
+        next_start := next_start + (taken * pause + 999) / 1000 * interval '1 microsecond';
+        update $S.pace set next = next_start where kind = of_kind;
+    end if;
+    kind := null;
+    seen := clock_timestamp();
+    is_full := coalesce(used + taken >= running, false);
+    starts := case when pause is null then '1970-01-01 UTC' else next_start - tolerance / 1000 * interval '1 microsecond' end;
+    return next;
+end $body$;
+
 create or replace function $S.remove(kind text, key text) returns boolean language sql volatile
 set search_path = pg_catalog, pg_temp as $body$
     delete from $S.job j where j.kind = $1 and j.key = $2
@@ -190,7 +281,8 @@ end $body$;
 constexpr const char *rights[] = {"usage on schema $S",
                                   "select on $S.meta",
                                   "select, insert, update, delete on $S.member, $S.job",
-                                  "select, insert, delete on $S.claim",
+                                  "select, insert, delete on $S.claim, $S.slot",
+                                  "select, insert, update on $S.pace",
                                   "usage on sequence $S.token",
                                   "execute on all functions in schema $S"};
 

@@ -346,6 +346,11 @@ where ctid = any (array (select place from near))
 returning kind, key, payload, due, ready, period, cron, zone, missed, grace, attempts, token, started,
     clock_timestamp(), ctid)";
 
+    // $1, $2 member, $3 kind, $4 limit, $5 the ready time to begin at, $6 running, $7 pause, $8 tolerance.
+    all[claim_jobs_within_limits] =
+        "select * from $S.claim_limited($1::int8, $2::int8, $3::text, $4::int8, $5::timestamptz, $6::int8, "
+        "$7::int8, $8::int8)";
+
     all[look_on] = look("", "");
     all[look_on_and_release] = look_and_release();
 
@@ -417,6 +422,8 @@ select count(*) from told)";
         is_empty_range;
     all[delete_member] = "delete from $S.member where id = $1::int8 and not exists (select from $S.claim "
                          "where member = $1::int8)";
+
+    all[notify_of_kind] = "select pg_notify('$N', '0 ' || $1::text)";
 
     for (std::string &each : all)
         each = in_schema(each.c_str(), schema);

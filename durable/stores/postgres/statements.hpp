@@ -22,6 +22,7 @@ enum statement : std::size_t {
     raise_epoch,
     list_held,
     claim_jobs,
+    claim_jobs_within_limits,
     look_on,
     look_on_and_release,
     release_waiting,
@@ -38,6 +39,7 @@ enum statement : std::size_t {
     release_of_one,
     forget_ranges_of_one,
     delete_member,
+    notify_of_kind,
     statements_count
 };
 

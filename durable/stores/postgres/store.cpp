@@ -35,7 +35,6 @@ struct postgres_connection {
     // How many more starts (or answers) skip locked jobs without waiting for the lock first.
     unsigned starts_pass_locks = 0, answers_pass_locks = 0;
     bool listens = false;
-    std::vector<std::string> kinds;  // of the last claim; notifications for other kinds are ignored
     std::string swept;  // the group up to which the last look from the start has released jobs that waited
 
     explicit postgres_connection(const tw_store_place &place)
@@ -449,17 +448,17 @@ column kinds_of(const tw_store_claim &claim) {
     return kinds;
 }
 
-// The rows of a claim in the order of their ready times.
-std::vector<int> in_order(const rows &claimed) {
-    std::vector<int> order(static_cast<std::size_t>(claimed.count()));
+// The first rows of a claim in the order of their ready times.
+std::vector<int> in_order(const rows &claimed, int count) {
+    std::vector<int> order(static_cast<std::size_t>(count));
     std::iota(order.begin(), order.end(), 0);
     std::stable_sort(order.begin(), order.end(),
                      [&](int one, int other) { return claimed.time(one, 4) < claimed.time(other, 4); });
     return order;
 }
 
-int show(const rows &claimed, tw_store_taker *each, void *arg) {
-    for (const int row : in_order(claimed)) {
+int show(const rows &claimed, int count, tw_store_taker *each, void *arg) {
+    for (const int row : in_order(claimed, count)) {
         tw_durable_entry entry = {};
         read_job(claimed, row, entry);
         entry.state = state_of(true, claimed.truth(row, 12), false);
@@ -517,29 +516,60 @@ int look_after(postgres_connection &here, const tw_store_claim &claim, const col
     return has_ranges && claim.limit == 0 ? forget_ranges(here, claim) : 0;
 }
 
+int claim_within_limits(session &server, const tw_store_claim &claim, rows &done) {
+    parameters with;
+    with.add_int8(claim.member.id).add_int8(claim.member.epoch).add_text(claim.kinds[0]);
+    with.add_int8(static_cast<std::int64_t>(claim.limit)).add_time(claim.from_ns);
+    if (claim.running != 0)
+        with.add_int8(claim.running);
+    else
+        with.add_null();
+    if (claim.pause_ns != 0)
+        with.add_int8(claim.pause_ns);
+    else
+        with.add_null();
+    with.add_int8(claim.tolerance_ns);
+    if (const int error = server.call(claim_jobs_within_limits, with, done); error != 0)
+        return error;
+    return done.count() != 0 ? 0 : -ESTALE;
+}
+
+int claim_any(session &server, const tw_store_claim &claim, const column &kinds, rows &done) {
+    parameters with;
+    with.add_int8(claim.member.id).add_int8(claim.member.epoch).add(kinds);
+    with.add_int8(microseconds(claim.horizon_ns)).add_int8(static_cast<std::int64_t>(claim.limit));
+    with.add_time(claim.from_ns);
+    return server.call(claim_jobs, with, done);
+}
+
 // The caller repeats a claim that has reached its limit at once. So such a claim does not look for the next
 // ready time, which saves a round trip under load.
 int claim(void *connection, const tw_store_claim *claim, tw_store_taker *each, void *arg,
           tw_store_look *look) {
     postgres_connection &here = of(connection);
-    here.kinds.assign(claim->kinds, claim->kinds + claim->kinds_count);
     const column kinds = kinds_of(*claim);
     if (claim->limit == 0)
         return look_after(here, *claim, kinds, false, *look);
-    parameters with;
-    with.add_int8(claim->member.id).add_int8(claim->member.epoch).add(kinds);
-    with.add_int8(microseconds(claim->horizon_ns)).add_int8(static_cast<std::int64_t>(claim->limit));
-    with.add_time(claim->from_ns);
+    const bool has_limits = claim->running != 0 || claim->pause_ns != 0;
     rows done;
-    if (const int error = here.server.call(claim_jobs, with, done); error != 0)
+    if (const int error = has_limits ? claim_within_limits(here.server, *claim, done)
+                                     : claim_any(here.server, *claim, kinds, done);
+        error != 0)
         return error;
-    if (const int end = show(done, each, arg); end != 0)
+    const int count = done.count() - (has_limits ? 1 : 0);
+    if (const int end = show(done, count, each, arg); end != 0)
         return end;
-    if (static_cast<std::size_t>(done.count()) == claim->limit) {
-        *look = {done.time(0, 13), 0, TW_NO_DEADLINE};
+    *look = {};
+    if (has_limits) {
+        look->is_full = done.truth(count, 15) ? 1 : 0;
+        look->starts_ns = done.time(count, 16);
+    }
+    if (static_cast<std::size_t>(count) == claim->limit) {
+        look->now_ns = done.time(0, 13);
+        look->lease_end_ns = TW_NO_DEADLINE;
         return 0;
     }
-    return look_after(here, *claim, kinds, done.count() > 0, *look);
+    return look_after(here, *claim, kinds, count > 0, *look);
 }
 
 constexpr unsigned passes_after_a_lock = 32;
@@ -757,26 +787,21 @@ int listen(void *connection) {
     return here.server.descriptor();
 }
 
-int read_notifications(void *connection, int64_t *ready_ns) {
-    postgres_connection &here = of(connection);
-    bool is_for_us = false;
-    std::int64_t first = INT64_MAX;
+int read_notifications(void *connection, tw_store_notice *each, void *arg) {
     // The text of a notification is "MICROSECONDS KIND".
-    const int error = here.server.read_notifications([&](const char *text) {
+    return of(connection).server.read_notifications([&](const char *text) {
         char *kind = nullptr;
         const std::int64_t ready = std::strtoll(text, &kind, 10);
-        bool handled = here.kinds.empty();
-        for (const std::string &each : here.kinds)
-            handled = handled || (*kind == ' ' && each == kind + 1);
-        if (!handled)
-            return;
-        is_for_us = true;
-        first = ready < first ? ready : first;
+        each(*kind == ' ' ? kind + 1 : nullptr, ready > 0 && ready < INT64_MAX / 1000 ? ready * 1000 : 0,
+             arg);
     });
-    if (error != 0 || !is_for_us)
-        return error;
-    *ready_ns = first > 0 && first < INT64_MAX / 1000 ? first * 1000 : 0;
-    return 1;
+}
+
+int notify(void *connection, const char *kind) {
+    parameters with;
+    with.add_text(kind);
+    rows ignored;
+    return of(connection).server.call(notify_of_kind, with, ignored);
 }
 
 }  // namespace
@@ -803,6 +828,7 @@ const tw_store postgres_store = {
     .settle = guard<settle>,
     .listen = guard<listen>,
     .read_notifications = guard<read_notifications>,
+    .notify = guard<notify>,
     .announce = look<announce>,
     .members = look<members>,
     .tallies = look<tallies>,

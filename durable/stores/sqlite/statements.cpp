@@ -60,6 +60,9 @@ constexpr std::array<const char *, static_cast<std::size_t>(sql::count)> texts =
 
     "select ready, key, rowid from @job where kind = ?1 and " IS_PENDING
     " and ready between ?4 and ?2 order by ready limit ?3",
+    "select count(*) from @job where holder is not null and kind = ?1",
+    "select next from @pace where kind = ?1",
+    "insert into @pace (kind, next) values (?1, ?2) on conflict (kind) do update set next = excluded.next",
     "update @job set failed = 1, error = 'the key is not a text' where rowid = ?1",
     "select ready from @job where kind = ?1 and " IS_PENDING " and ready >= ?2 order by ready limit 1",
     "update @job set holder = ?3, token = ?4, started = ready <= ?5 where " IS_NAMED,

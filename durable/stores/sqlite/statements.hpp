@@ -36,6 +36,9 @@ enum class sql : unsigned {
     first_end,
 
     choose,
+    count_held,
+    read_pace,
+    set_pace,
     fail_unnamed,
     first_pending,
     hold,

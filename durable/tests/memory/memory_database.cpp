@@ -59,6 +59,11 @@ job_data data_of(const tw_durable_job &from, std::int64_t now) {
     return data;
 }
 
+index_node node_for(job &fresh) {
+    pending_index maker;
+    return maker.extract(maker.insert(&fresh).first);
+}
+
 }  // namespace
 
 tw_durable_entry job::entry() const {
@@ -98,7 +103,11 @@ job *database::find(const char *kind_name, const char *key) {
 
 member *database::find(const tw_store_member &who) {
     const auto at = members.find(who.id);
-    return at != members.end() && !at->second.dead ? &at->second : nullptr;
+    if (at == members.end() || at->second.dead)
+        return nullptr;
+    // A database that has gone back in time can give the number of a member twice, with another epoch.
+    const std::int64_t risen = at->second.epoch - who.epoch;
+    return risen >= 0 && risen < 1'000'000 ? &at->second : nullptr;
 }
 
 member *database::find_claimer(const tw_store_member &who, std::int64_t now) {
@@ -151,6 +160,14 @@ void database::release(job &stored) {
     put_in(stored);
 }
 
+std::size_t database::count_held(const char *kind_name) const {
+    std::size_t count = 0;
+    for (const auto &[id, each] : members)
+        for (const job *const held : each.held)
+            count += *held->of->name == kind_name ? 1 : 0;
+    return count;
+}
+
 void database::erase(job &stored) {
     kind &of = *stored.of;
     has_left_group = has_left_group || stored.data.group;
@@ -158,6 +175,34 @@ void database::erase(job &stored) {
     of.jobs.erase(of.jobs.find(*stored.key));
     if (of.jobs.empty())
         kinds.erase(kinds.find(*of.name));
+}
+
+void database::become(const database &other) {
+    kinds.clear();
+    members = other.members;
+    last_token = other.last_token;
+    last_member = other.last_member;
+    next_starts = other.next_starts;
+    has_left_group = true;
+    for (auto &[id, each] : members)
+        each.held.clear();
+    for (const auto &[name, of] : other.kinds) {
+        const auto kind_at = kinds.try_emplace(name).first;
+        kind_at->second.name = &kind_at->first;
+        for (const auto &[key, from] : of.jobs) {
+            const auto at = kind_at->second.jobs.try_emplace(key).first;
+            job &copy = at->second;
+            copy.key = &at->first;
+            copy.of = &kind_at->second;
+            copy.data = from.data;
+            copy.token = from.token;
+            copy.holder = from.holder != nullptr ? &members.at(from.holder->id) : nullptr;
+            copy.started = from.started;
+            copy.failed = from.failed;
+            copy.unused = node_for(copy);
+            put_in(copy);
+        }
+    }
 }
 
 namespace {
@@ -236,8 +281,7 @@ put_batch::made put_batch::make(const database &into, const tw_durable_job &from
     job &fresh = at->second;
     fresh.key = &at->first;
     fresh.data = data_of(from, now);
-    pending_index maker;
-    fresh.unused = maker.extract(maker.insert(&fresh).first);
+    fresh.unused = node_for(fresh);
     return nodes;
 }
 

@@ -1,7 +1,7 @@
 // The content of the memory store: jobs, members and listeners.
 //
-// Each job is in exactly one index, and takes its node along when it moves to another. So only `put`, `join`
-// and `listen` allocate, and they do so before they change anything.
+// Each job is in exactly one index, and takes its node along when it moves to another. So only `put`, `join`,
+// `listen` and a claim with a rate allocate, and they do so before they change anything.
 //
 //     pending  its kind's `pending`, by ready time and key
 //     failed   its kind's `failed`, by key
@@ -59,7 +59,8 @@ struct job {
     std::int64_t token = 0;
     member *holder = nullptr;
     bool started = false, failed = false;
-    index_node unused;  // empty while the job is in an index
+    bool locked = false;  // as if by another transaction; the store never sets this itself
+    index_node unused;    // empty while the job is in an index
 
     [[nodiscard]] tw_durable_state state() const;
     [[nodiscard]] tw_durable_entry entry() const;
@@ -94,6 +95,7 @@ struct database {
     kind_map kinds;
     std::map<std::int64_t, member> members;
     std::vector<listener *> listeners;
+    std::map<std::string, std::int64_t, std::less<>> next_starts;  // of kinds: tw_store_claim.pause_ns
     std::int64_t last_token = 0, last_member = 0;
     bool has_left_group = false;  // a group may be empty for which jobs wait
 
@@ -111,7 +113,12 @@ struct database {
     // Makes a held job pending, as it was before it was claimed.
     static void release(job &stored);
 
+    [[nodiscard]] std::size_t count_held(const char *kind_name) const;
+
     void erase(job &stored);
+
+    // Takes over the jobs and members of another database, without locks.
+    void become(const database &other);
 
     // Releases the jobs whose groups are empty. Returns the ready time of the first.
     std::int64_t release_waiting(std::int64_t now);

@@ -44,7 +44,8 @@ int resume(void *of, tw_store_member *who, const std::int64_t *started, std::siz
         who->epoch = ++found->epoch;
         int result = 0;
         for (auto at = found->held.begin(); result == 0 && at != found->held.end(); ++at) {
-            (*at)->started |= std::find(started, started + count, (*at)->token) != started + count;
+            const bool is_started = std::find(started, started + count, (*at)->token) != started + count;
+            (*at)->started |= is_started && !(*at)->locked;
             const tw_durable_entry entry = (*at)->entry();
             result = each(&entry, arg);
         }
@@ -57,9 +58,12 @@ int leave(void *of, const tw_store_member *who) {
         member *const found = self.base->find(*who);
         if (found == nullptr)
             return -ESTALE;
-        while (!found->held.empty())
-            database::release(**found->held.begin());
-        self.base->members.erase(found->id);
+        for (auto at = found->held.begin(); at != found->held.end();)
+            if (job &held = **at++; !held.locked)
+                database::release(held);
+        found->dead = true;
+        if (found->held.empty())
+            self.base->members.erase(found->id);
         self.base->tell(&self.listening, 0, self.now());
         return 0;
     });
@@ -67,11 +71,15 @@ int leave(void *of, const tw_store_member *who) {
 
 namespace {
 
-// Releases at most `limit` jobs of a dead member. Lowers `first` to the ready time of the first of them.
+// Releases at most `limit` jobs of a dead member, except locked ones. Lowers `first` to the ready time of the
+// first of them.
 std::size_t bury_one(member &dead, std::size_t limit, std::int64_t &first) {
     std::size_t count = 0;
-    for (; count < limit && !dead.held.empty(); ++count) {
-        job &held = **dead.held.begin();
+    for (auto at = dead.held.begin(); count < limit && at != dead.held.end();) {
+        job &held = **at++;
+        if (held.locked)
+            continue;
+        ++count;
         held.data.attempts += held.started ? 1 : 0;
         first = std::min(first, held.data.ready);
         database::release(held);
@@ -187,16 +195,23 @@ choice choice_of(database &base, const tw_store_claim &claim) {
     return choice(ready_later(), std::move(found));
 }
 
-// Chooses in the order of ready times over all kinds. Changes nothing in the database.
-std::vector<job *> choose(choice &from, std::int64_t until, std::size_t limit) {
+// Chooses in the order of ready times over all kinds, and skips locked jobs. Changes nothing in the database.
+// `next` becomes the ready time of the first job that was not chosen.
+std::vector<job *> choose(choice &from, std::int64_t until, std::size_t limit, std::int64_t &next) {
+    next = TW_NO_DEADLINE;
     std::vector<job *> chosen;
     while (!from.empty() && from.top().ready() <= until && chosen.size() < limit) {
-        unchosen next = from.top();
+        unchosen first = from.top();
         from.pop();
-        chosen.push_back(*next.at);
-        if (++next.at != next.end)
-            from.push(next);
+        if ((*first.at)->locked)
+            next = std::min(next, first.ready());
+        else
+            chosen.push_back(*first.at);
+        if (++first.at != first.end)
+            from.push(first);
     }
+    if (!from.empty())
+        next = std::min(next, from.top().ready());
     return chosen;
 }
 
@@ -218,6 +233,21 @@ int show(const std::vector<job *> &chosen, const member &holder, std::int64_t to
 
 }  // namespace
 
+namespace {
+
+// How many jobs the limits of a claim let it take. `next` is the time of its kind: tw_store_claim.pause_ns.
+std::size_t most_of(const tw_store_claim &claim, std::size_t held, std::int64_t next, std::int64_t now) {
+    std::size_t most = claim.limit;
+    if (claim.running != 0)
+        most = std::min(most, held < claim.running ? claim.running - held : 0);
+    const std::int64_t left = claim.tolerance_ns - std::max<std::int64_t>(next - now, 0);
+    if (claim.pause_ns != 0)
+        most = std::min(most, left < 0 ? 0 : static_cast<std::size_t>(left / claim.pause_ns) + 1);
+    return most;
+}
+
+}  // namespace
+
 int claim(void *of, const tw_store_claim *request, tw_store_taker *each, void *arg, tw_store_look *look) {
     return locked(of, [=](connection &self) {
         database &base = *self.base;
@@ -225,15 +255,24 @@ int claim(void *of, const tw_store_claim *request, tw_store_taker *each, void *a
         member *const holder = base.find_claimer(request->member, now);
         if (holder == nullptr)
             return -ESTALE;
+        const std::size_t held = request->running != 0 ? base.count_held(request->kinds[0]) : 0;
+        std::int64_t none = 0;
+        std::int64_t &next = request->pause_ns != 0 ? base.next_starts[request->kinds[0]] : none;
         choice from = choice_of(base, *request);
-        const auto chosen = choose(from, time_after(now, request->horizon_ns), request->limit);
+        const auto chosen = choose(from, time_after(now, request->horizon_ns),
+                                   most_of(*request, held, next, now), look->next_ns);
+        const auto pauses = static_cast<std::int64_t>(chosen.size()) * request->pause_ns;
+        const std::int64_t next_after = time_after(std::max(next, now), pauses);
+        look->is_full = request->running != 0 && held + chosen.size() >= request->running ? 1 : 0;
+        look->starts_ns = request->pause_ns != 0 ? next_after - request->tolerance_ns : 0;
         look->now_ns = now;
-        look->next_ns = from.empty() ? TW_NO_DEADLINE : from.top().ready();
         look->lease_end_ns = base.first_end(*holder, now);
         if (const int result = show(chosen, *holder, base.last_token, now, each, arg); result != 0)
             return result;
         for (job *const claimed : chosen)
             base.hold(*claimed, *holder, now);
+        if (!chosen.empty())
+            next = next_after;
         return 0;
     });
 }
@@ -252,7 +291,7 @@ job *held_by(database &base, const member &holder, const char *kind_name, const 
 void start_one(tw_store_start &which, job *held, bool lease_lasts, std::int64_t now) {
     which.started = 0;
     which.ready_ns = held != nullptr ? held->data.ready : TW_NO_DEADLINE;
-    if (lease_lasts && which.ready_ns <= now) {
+    if (lease_lasts && which.ready_ns <= now && !held->locked) {
         held->started = true;
         which.started = 1;
     }
@@ -323,10 +362,10 @@ int settle(void *of, const tw_store_member *who, tw_store_outcome *outcomes, std
         for (std::size_t i = 0; i < count; ++i) {
             tw_store_outcome &each = outcomes[i];
             job *const held = held_by(*self.base, *holder, each.kind, each.key, each.token);
-            each.matched = held != nullptr ? 1 : 0;
-            if (held != nullptr && each.what == TW_STORE_RELEASE)
+            each.matched = held == nullptr ? 0 : held->locked ? -EBUSY : 1;
+            if (each.matched == 1 && each.what == TW_STORE_RELEASE)
                 released = std::min(released, held->data.ready);
-            if (held != nullptr)
+            if (each.matched == 1)
                 settle_one(*self.base, *held, each, errors[i], now);
         }
         self.base->tell(&self.listening, std::min(released, self.base->release_waiting(now)), now);

@@ -99,8 +99,17 @@ int now(void *of, std::int64_t *now_ns) {
 
 // --- jobs ------------------------------------------------------------------------------------
 
+bool is_any_locked(database &base, const tw_store_put *puts, std::size_t count) {
+    return std::any_of(puts, puts + count, [&](const tw_store_put &each) {
+        const job *const found = base.find(each.job->kind, each.job->key);
+        return found != nullptr && found->locked;
+    });
+}
+
 int put(void *of, tw_store_put *puts, std::size_t count, int keep, const tw_store_member *who) {
     return locked(of, [=](connection &self) {
+        if (keep == 0 && is_any_locked(*self.base, puts, count))
+            return -EBUSY;
         const std::int64_t now = self.now();
         member *const holder = who != nullptr ? self.base->find_claimer(*who, now) : nullptr;
         put_batch batch(*self.base, puts, count, now);
@@ -115,6 +124,8 @@ int remove(void *of, const char *kind_name, const char *key) {
         job *const found = self.base->find(kind_name, key);
         if (found == nullptr)
             return -ENOENT;
+        if (found->locked)
+            return -EBUSY;
         const int prevented = found->started ? 0 : 1;
         const std::int64_t now = self.now();
         self.base->erase(*found);
@@ -405,14 +416,21 @@ int listen(void *of) {
     });
 }
 
-int read_notifications(void *of, std::int64_t *ready_ns) {
+int read_notifications(void *of, tw_store_notice *each, void *arg) {
     return locked(of, [=](connection &self) {
         listener &listening = self.listening;
         std::uint64_t times = 0;
         if (read(listening.descriptor, &times, sizeof times) < 0)
             return 0;
-        *ready_ns = std::exchange(listening.first_ready, TW_NO_DEADLINE);
-        return 1;
+        each(nullptr, std::exchange(listening.first_ready, TW_NO_DEADLINE), arg);
+        return 0;
+    });
+}
+
+int notify(void *of, const char *) {
+    return locked(of, [](connection &self) {
+        self.base->tell(&self.listening, 0, self.now());
+        return 0;
     });
 }
 
@@ -441,6 +459,7 @@ const tw_store memory_store = {
     .settle = memory::settle,
     .listen = memory::listen,
     .read_notifications = memory::read_notifications,
+    .notify = memory::notify,
     .announce = memory::announce,
     .members = memory::members,
     .tallies = memory::tallies,

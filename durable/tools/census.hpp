@@ -44,7 +44,7 @@ struct kind_census {
     std::vector<amount> ahead;   // such jobs that are ready between the times `ahead` of the constructor
 
     // Jobs that no process holds.
-    amount waiting() const {
+    amount not_held() const {
         amount all = pending;
         all.add(given_up);
         return all;
@@ -81,7 +81,7 @@ class census {
 
     // True if jobs of this kind wait and no process handles them.
     bool nobody_handles(const kind_census &kind) const {
-        return kind.handled_by == 0 && all_tell_kinds && kind.waiting().least != 0;
+        return kind.handled_by == 0 && all_tell_kinds && kind.not_held().least != 0;
     }
 };
 

@@ -272,7 +272,7 @@ std::string warnings(const census &all) {
     for (const kind_census &kind : all.kinds)
         if (all.nobody_handles(kind))
             nobody +=
-                (nobody.empty() ? "" : ", ") + in("b", html(kind.kind)) + " (" + kind.waiting().text() + ")";
+                (nobody.empty() ? "" : ", ") + in("b", html(kind.kind)) + " (" + kind.not_held().text() + ")";
     if (all.alive != 0 && !nobody.empty())
         warn("Nobody handles " + nobody + ".");
     for (const member_census &each : all.members) {

@@ -78,7 +78,7 @@ static enum tw_durable_answer fails_once(struct tw_durable_fire *fire, struct pr
 }
 
 TEST(a_failed_job_holds_its_followers_until_it_is_requeued) {
-    const struct tw_durable_retries once = {.attempts = 1};
+    const struct tw_durable_handling once = {.attempts = 1};
     assert_int_equal(tw_durable_register(self->jobs, "part", note, self, &once), 0);
     self->inside = fails_once;
     struct tw_durable_job part = in_group("g", "1", 0);

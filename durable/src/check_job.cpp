@@ -44,10 +44,13 @@ int check_existing(const tw_durable_existing &existing) {
 int refuse_taken_name() { return refuse(-EEXIST, "there is a job of this name"); }
 
 int check_filter(const tw_durable_filter &filter) {
-    constexpr unsigned all =
-        TW_DURABLE_PENDING | TW_DURABLE_HELD | TW_DURABLE_STARTED | TW_DURABLE_FAILED | TW_DURABLE_GIVEN_UP;
+    constexpr unsigned all = TW_DURABLE_PENDING | TW_DURABLE_HELD | TW_DURABLE_STARTED | TW_DURABLE_FAILED |
+                             TW_DURABLE_GIVEN_UP | TW_DURABLE_WAITING;
     if (filter.kind != nullptr)
         if (const int error = check_name(filter.kind, "kind of the filter"); error != 0)
+            return error;
+    if (filter.group != nullptr)
+        if (const int error = check_name(filter.group, "group of the filter"); error != 0)
             return error;
     if (filter.after != nullptr) {
         if (filter.kind == nullptr && filter.after_kind == nullptr)
@@ -70,6 +73,29 @@ int check_filter(const tw_durable_filter &filter) {
     return (filter.states & ~all) == 0 ? 0 : refuse(-EINVAL, "an unknown state");
 }
 
+namespace {
+
+// Checks what only a job that fires once can have.
+int check_once(const tw_durable_job &job) {
+    if (job.group == nullptr && job.waits_for == nullptr && job.within_ns == 0)
+        return 0;
+    if (job.period_ns != 0 || job.cron != nullptr)
+        return refuse(-EINVAL, "a periodic job has a group, waits for one, or has `within_ns`");
+    if (job.group != nullptr)
+        if (const int error = check_name(job.group, "group"); error != 0)
+            return error;
+    if (job.waits_for != nullptr)
+        if (const int error = check_name(job.waits_for, "group that the job waits for"); error != 0)
+            return error;
+    if (job.group != nullptr && job.waits_for != nullptr && std::strcmp(job.group, job.waits_for) == 0)
+        return refuse(-EINVAL, "the job waits for its own group");
+    return job.within_ns >= 0 && job.within_ns <= TW_STORE_TIME_MAX
+               ? 0
+               : refuse(-EINVAL, "within_ns is negative, or too long");
+}
+
+}  // namespace
+
 int check_job(const tw_durable_job &job, tw_durable_job &checked, calendar *dates) {
     if (const int error = check_name(job.kind, "kind"); error != 0)
         return error;
@@ -80,11 +106,14 @@ int check_job(const tw_durable_job &job, tw_durable_job &checked, calendar *date
     const char *why = nullptr;
     if (const int error = check_schedule(job, why, dates); error != 0)
         return refuse(error, why);
+    if (const int error = check_once(job); error != 0)
+        return error;
     checked = job;
     if (job.size == 0)
         checked.payload = "";
     checked.due_ns = whole_microseconds(job.due_ns);
     checked.period_ns = whole_microseconds(job.period_ns);
+    checked.within_ns = whole_microseconds(job.within_ns);
     checked.grace_ns = job.grace_ns != 0 ? whole_microseconds(job.grace_ns) : default_grace_ns;
     return 0;
 }

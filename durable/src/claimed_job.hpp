@@ -18,7 +18,9 @@ struct handling {
     std::string kind;
     tw_durable_handler *fn;
     void *arg;
-    tw_durable_retries retries;  // with the defaults filled in
+    tw_durable_handling how;  // with the defaults filled in
+
+    bool has_limit() const { return how.running != 0 || how.rate != 0; }
 };
 
 enum class stage {
@@ -83,7 +85,7 @@ struct answer {
     std::string error;  // empty: none
 
     tw_store_outcome outcome() const {
-        return {job->kind.c_str(),
+        return {job->by.kind.c_str(),  // outlives the answer
                 job->key.c_str(),
                 job->token,
                 job->row,

@@ -39,6 +39,7 @@ claimed_job::claimed_job(const tw_durable_entry &entry, std::int64_t its_row, co
     job.payload = payload.data();
     job.cron = entry.job.cron != nullptr ? cron.c_str() : nullptr;
     job.zone = entry.job.zone != nullptr ? zone.c_str() : nullptr;
+    job.group = job.waits_for = nullptr;  // only the database needs them
     if (job.cron != nullptr)
         make_calendar(job, dates, why_no_dates);
 }
@@ -340,10 +341,15 @@ std::size_t claimed_jobs::room_for_backlog() const {
     return late_ < most ? std::min(room(), most - late_) : 0;
 }
 
-claimed_jobs::reservation claimed_jobs::reserve(std::size_t most, part which) {
+claimed_jobs::reservation claimed_jobs::reserve(std::size_t most, part which, bool soon) {
     const std::lock_guard hold(mutex_);
     const std::size_t free = which == part::of_backlog ? room_for_backlog() : room();
-    const std::size_t size = std::min(most, which == part::half ? (free + 1) / 2 : free);
+    std::size_t size = std::min(most, which == part::half ? (free + 1) / 2 : free);
+    if (soon) {
+        const std::size_t most_started =
+            std::max<std::size_t>(settings_.threads, runs_within(longest_backlog_ns));
+        size = std::min(size, most_started - std::min(most_started, started_));
+    }
     reserved_ += size;
     return {*this, size};
 }
@@ -400,7 +406,7 @@ void claimed_jobs::move_to(std::vector<claimed_job *> &list, stage at,
 
 void claimed_jobs::wait_again(claimed_job &job, std::int64_t ready_ns) {
     const std::lock_guard hold(mutex_);
-    if (job.is_forgotten) {
+    if (job.is_forgotten || has_ended_) {
         extract(job);
         return;
     }

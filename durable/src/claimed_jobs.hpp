@@ -92,9 +92,10 @@ class claimed_jobs {
     };
 
     // Reserves the free room, but for at most `most` jobs. A put gets only half of it: it leaves the rest for
-    // jobs that the membership claims. The backlog gets as much as its limit allows.
+    // jobs that the membership claims. The backlog gets as much as its limit allows. With `soon` the room is
+    // only for jobs that will wait no longer for a worker than a part of the backlog does.
     enum class part { all, half, of_backlog };
-    [[nodiscard]] reservation reserve(std::size_t most, part which = part::all);
+    [[nodiscard]] reservation reserve(std::size_t most, part which = part::all, bool soon = false);
 
     // True if no job is held or may be soon, and no answer is left.
     bool is_empty() const;

@@ -46,7 +46,7 @@ std::int64_t dispatcher::step(std::int64_t now) {
         jobs_.bring_back();
     bool may_start = true, may_settle = true, has_moved = true;
     for (unsigned round = 0; has_moved && round < most_rounds; ++round) {
-        const progress starts = may_start ? start_some() : progress::none;
+        const progress starts = may_start && !starts_no_more_ ? start_some() : progress::none;
         const progress answers = may_settle ? settle_some() : progress::none;
         may_start = may_start && starts != progress::stuck;
         may_settle = may_settle && answers != progress::stuck;
@@ -207,25 +207,13 @@ dispatcher::progress dispatcher::settle_some() {
         jobs_.return_answers();
         return progress::stuck;
     }
-    bool has_settled = false;
-    for (const tw_store_outcome &outcome : outcomes_) {
+    for (const tw_store_outcome &outcome : outcomes_)
         counts_.unmatched += outcome.matched == 0 ? 1 : 0;
-        has_settled = has_settled || outcome.matched >= 0;
-    }
     jobs_.finish_answers(outcomes_);
-    if (has_settled && membership_.note_settled(first_ready(asked)))
+    // On virtual time the membership must look for notifications, see job_calls.cpp.
+    if (membership_.note_settled(outcomes_, asked) || settings_.single_thread)
         call_membership_();
     return progress::some;
-}
-
-// The earliest time of the database at which one of the jobs just settled can be ready again.
-std::int64_t dispatcher::first_ready(std::int64_t asked) const {
-    std::int64_t first = TW_NO_DEADLINE;
-    for (const tw_store_outcome &job : outcomes_)
-        if (job.what == TW_STORE_MOVE && job.matched == 1)
-            first =
-                std::min(first, job.ready_is_delay != 0 ? database_.at(asked) + job.ready_ns : job.ready_ns);
-    return first;
 }
 
 // The membership's thread keeps running meanwhile: it reconnects, and renews the lease. With `single_thread`

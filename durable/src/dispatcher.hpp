@@ -11,6 +11,8 @@
 // for the disk, because a handler can outlive a crash of the server; answers never do (DURABLE.md, "Disk").
 #pragma once
 
+#include <atomic>
+
 #include "agent_loop.hpp"
 #include "claimed_jobs.hpp"
 #include "connection.hpp"
@@ -30,6 +32,9 @@ class dispatcher final : public agent {
     void call_for_membership(std::function<void()> call) { call_membership_ = std::move(call); }
 
     std::int64_t step(std::int64_t now) override;
+
+    // From now on `step` only settles answers.
+    void start_no_more() { starts_no_more_ = true; }
 
     // Settles the last answers, after the last handler and the last `step`. Tries for `timeout_ns`. Returns
     // the number of answers that have not reached the database.
@@ -53,7 +58,6 @@ class dispatcher final : public agent {
     void apply(std::int64_t now);
     void watch_what_is_aside();
     bool go_on_alone();
-    std::int64_t first_ready(std::int64_t asked) const;
 
     connection connection_;
     const settings &settings_;
@@ -66,6 +70,7 @@ class dispatcher final : public agent {
     job_counters &counts_;
     std::function<void()> call_membership_;
 
+    std::atomic<bool> starts_no_more_{false};
     bool has_asked_ = false;   // in this step
     int error_ = 0;            // the last error of this step, even if a later question succeeded
     bool is_lost_ = false;     // the last step that asked could not reach the database

@@ -61,6 +61,13 @@ int check_all(tw_durable &durable, const tw_durable_job *jobs, std::size_t count
     return 0;
 }
 
+// On virtual time no descriptor wakes the membership when there are notifications. So it must look for those
+// of this process's own changes, which may have released jobs that waited for a group.
+void ring_unless_notified(tw_durable &durable) {
+    if (durable.member != nullptr && durable.settings.single_thread)
+        durable.member->membership_loop->ring();
+}
+
 int put_for(tw_durable &durable, std::vector<tw_store_put> &puts, bool keep) {
     tw_store_member whom = {};
     if (durable.member == nullptr)
@@ -79,6 +86,7 @@ int put_for(tw_durable &durable, std::vector<tw_store_put> &puts, bool keep) {
             held.drop(token);
     if (own.note_puts(puts, whom, asked, error))
         durable.member->membership_loop->ring();
+    ring_unless_notified(durable);
     return error;
 }
 
@@ -104,8 +112,9 @@ int check_named(const tw_durable *durable, const char *kind, const char *key) {
 // An entry whose texts are valid UTF-8, even if another program has inserted the row.
 struct readable_entry {
     explicit readable_entry(const tw_durable_entry &from) : entry(from) {
-        const char **const texts[] = {&entry.job.kind, &entry.job.key, &entry.job.cron,
-                                      &entry.job.zone, &entry.holder,  &entry.error};
+        const char **const texts[] = {&entry.job.kind, &entry.job.key,   &entry.job.cron,
+                                      &entry.job.zone, &entry.job.group, &entry.job.waits_for,
+                                      &entry.holder,   &entry.error};
         for (const char **const text : texts)
             if (*text != nullptr && !is_utf8(*text))
                 *text = made.emplace_front(made_utf8(*text)).c_str();
@@ -184,6 +193,7 @@ int change(tw_durable &durable, const tw_durable_filter &filter, const char *key
         return static_cast<int>(error);
     for (const std::int64_t token : done.tokens)
         own->jobs.drop(token);
+    ring_unless_notified(durable);
     if (what == TW_STORE_FIRE && own->membership.note_pending(filter.kind, 0))
         own->membership_loop->ring();
     return 0;
@@ -289,6 +299,7 @@ TW_API int tw_durable_cancel(tw_durable *durable, const char *kind, const char *
             [&](const tw_store &store, void *connection) { return store.remove(connection, kind, key); }));
         if (result >= 0 && held != 0)
             own->jobs.drop(held);
+        ring_unless_notified(*durable);
         return explain_absent(result);
     });
 }

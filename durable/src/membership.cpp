@@ -40,6 +40,23 @@ constexpr std::int64_t late_ns = TW_SECOND;
 // Notifications tell of jobs that are ready within a minute; some of it may pass before the put commits.
 constexpr std::int64_t announced_within_ns = 50 * TW_SECOND;
 
+// The pause after a look of a kind of which as many jobs are held as may be, unless this process settles one.
+// Otherwise each put would make each process look.
+constexpr std::int64_t pause_if_full_ns = 50 * TW_MILLISECOND;
+
+// Starts of a kind with a rate may come early by this, or by this part of the rate's time if that is shorter.
+// So a timer that is late slows nothing down, and one claim takes several jobs.
+constexpr std::int64_t longest_tolerance_ns = 20 * TW_MILLISECOND, part_of_tolerance = 50;
+
+// Within any time of the length `per_ns` there are at most (per_ns + tolerance_ns) / pause_ns starts.
+void set_limits(tw_store_claim &wanted, const tw_durable_handling &how) {
+    wanted.running = how.running;
+    if (how.rate == 0)
+        return;
+    wanted.tolerance_ns = std::min(longest_tolerance_ns, how.per_ns / part_of_tolerance);
+    wanted.pause_ns = (how.per_ns + wanted.tolerance_ns + how.rate - 1) / how.rate;
+}
+
 }  // namespace
 
 membership::membership(const database &to, const settings &all, const local_clock &clock,
@@ -59,21 +76,40 @@ const handling *membership::handling_of(const char *kind) const {
     return nullptr;
 }
 
-bool membership::handles(const char *kind) const { return handling_of(kind) != nullptr; }
-
-std::uint32_t membership::most_tries(const char *kind) const {
-    const handling *const known = handling_of(kind);
-    return known != nullptr ? known->retries.attempts : 0;
-}
-
 int membership::handle(handling &&what) {
+    std::list<search> added(what.has_limit() ? 1 : 0, search{0, 0});
     const std::lock_guard hold(mutex_);
     for (const handling &known : handlings_)
         if (known.kind == what.kind)
             return -EEXIST;
     handlings_.push_back(std::move(what));
-    present_.look_at = present_.from = 0;
+    for (search &of_kind : added)
+        of_kind.only = &handlings_.back();
+    limited_.splice(limited_.end(), added);
+    if (!handlings_.back().has_limit()) {
+        has_unlimited_ = true;
+        present_.look_at = present_.from = 0;
+    }
     return 0;
+}
+
+// REQUIRES: mutex held
+template <class Each> void membership::each_search(const Each &each) {
+    if (has_unlimited_) {
+        each(present_);
+        each(backlog_);
+    }
+    for (search &of_kind : limited_)
+        each(of_kind);
+}
+
+// The search that claims jobs of this kind when they become ready.
+// REQUIRES: mutex held
+membership::search &membership::search_for(const char *kind) {
+    for (search &of_kind : limited_)
+        if (of_kind.only->kind == kind)
+            return of_kind;
+    return present_;
 }
 
 // A lower bound of the time of the database at which a job is ready, if its put began at this local time; 0
@@ -86,12 +122,13 @@ std::int64_t membership::ready_of(const tw_durable_job &job, std::int64_t asked)
 
 // Notes that a job may be pending that is ready at this time of the database or later.
 // REQUIRES: mutex held
-bool membership::expect(std::int64_t ready) {
-    present_.from = std::min(present_.from, ready);
-    const std::int64_t look_at = (database_.is_known() ? database_.when(ready) : 0) - settings_.horizon_ns;
-    if (look_at >= present_.look_at)
+bool membership::expect(search &which, std::int64_t ready) {
+    which.from = std::min(which.from, ready);
+    const std::int64_t enters = (database_.is_known() ? database_.when(ready) : 0) - horizon_of(which);
+    const std::int64_t look_at = std::max(enters, which.not_before);
+    if (look_at >= which.look_at)
         return false;
-    present_.look_at = look_at;
+    which.look_at = look_at;
     return true;
 }
 
@@ -100,9 +137,12 @@ claimed_jobs::reservation membership::choose_to_hold(std::vector<tw_store_put> &
     const std::int64_t now = clock_.now();
     std::vector<tw_store_put *> chosen;
     if (database_.is_known())
-        for (tw_store_put &put : puts)
-            if (handles(put.job->kind) && ready_of(*put.job, now) <= database_.at(now) + settings_.horizon_ns)
+        for (tw_store_put &put : puts) {
+            const handling *const by = handling_of(put.job->kind);
+            if (put.job->waits_for == nullptr && by != nullptr && !by->has_limit() &&
+                ready_of(*put.job, now) <= database_.at(now) + settings_.horizon_ns)
                 chosen.push_back(&put);
+        }
     claimed_jobs::reservation room = jobs_.reserve(chosen.size(), claimed_jobs::part::half);
     chosen.resize(has_long_lease_ ? 0 : room.size());  // after `reserve`: see renew
     for (tw_store_put *const put : chosen)
@@ -148,20 +188,44 @@ int membership::accept_puts(const std::vector<tw_store_put> &puts, const tw_stor
 }
 
 bool membership::note_pending(const char *kind, std::int64_t ready) {
-    if (kind != nullptr && !handles(kind))
+    if (kind != nullptr && handling_of(kind) == nullptr)
         return false;
     const std::lock_guard hold(mutex_);
-    return expect(ready);
+    if (kind != nullptr)
+        return expect(search_for(kind), ready);
+    bool has_news = false;
+    each_search([&](search &each) { has_news = (&each != &backlog_ && expect(each, ready)) || has_news; });
+    return has_news;
 }
 
-bool membership::note_settled(std::int64_t ready) {
+bool membership::note_settled(const std::vector<tw_store_outcome> &outcomes, std::int64_t asked) {
     const std::lock_guard hold(mutex_);
-    bool has_news = ready != TW_NO_DEADLINE && expect(ready);
-    for (search *const each : {&present_, &backlog_})
-        if (std::exchange(each->wants_room, false)) {
-            each->look_at = 0;
+    bool has_settled = false, has_news = false;
+    for (const tw_store_outcome &job : outcomes) {
+        if (job.matched < 0)
+            continue;
+        has_settled = true;
+        search &of = search_for(job.kind);
+        if (job.what == TW_STORE_MOVE && job.matched == 1) {
+            const std::int64_t begins = job.ready_is_delay != 0 ? database_.at(asked) : 0;
+            has_news = expect(of, begins + job.ready_ns) || has_news;
+        }
+        if (of.only == nullptr)
+            continue;
+        of.has_freed = true;
+        if (of.is_full) {
+            of.look_at = 0;
             has_news = true;
         }
+    }
+    if (!has_settled)
+        return false;
+    each_search([&](search &each) {
+        if (std::exchange(each.wants_room, false)) {
+            each.look_at = 0;
+            has_news = true;
+        }
+    });
     return has_news;
 }
 
@@ -191,7 +255,9 @@ std::int64_t membership::step(std::int64_t now) {
         return clock_.now() + pause;
     pause_.reset();
     const std::lock_guard hold(mutex_);
-    return std::min({renew_at_, present_.look_at, backlog_.look_at, probe_at_, sweep_.at(), resume_at_});
+    std::int64_t next = std::min({renew_at_, probe_at_, sweep_.at(), resume_at_});
+    each_search([&](const search &each) { next = std::min(next, each.look_at); });
+    return next;
 }
 
 int membership::work() {
@@ -213,7 +279,10 @@ int membership::work() {
 // Makes the rest of this step, or else the next one, look for jobs from the start.
 void membership::look_soon() {
     const std::lock_guard hold(mutex_);
-    present_.look_at = present_.from = 0;
+    each_search([&](search &each) {
+        if (&each != &backlog_)
+            each.look_at = each.from = 0;
+    });
 }
 
 std::int64_t membership::pause_after(int error) {
@@ -369,9 +438,11 @@ int membership::renew_for(std::int64_t length) {
 }
 
 // True if a claim is due soon.
-bool membership::is_expecting() const {
+bool membership::is_expecting() {
     const std::lock_guard hold(mutex_);
-    return std::min(present_.look_at, backlog_.look_at) < clock_.now() + settings_.horizon_ns;
+    std::int64_t next = never;
+    each_search([&](const search &each) { next = std::min(next, each.look_at); });
+    return next < clock_.now() + settings_.horizon_ns;
 }
 
 void membership::lose_membership() {
@@ -461,17 +532,14 @@ int membership::settle(std::vector<tw_store_outcome> &outcomes, const tw_store_m
 int membership::listen_to_others() {
     if (notification_fd_ < 0)
         return 0;
-    std::int64_t ready = 0;
-    const auto notified = connection_.ask([&](const tw_store &store, void *connection) {
-        return store.read_notifications(connection, &ready);
-    });
-    if (notified < 0)
-        return static_cast<int>(notified);
-    if (notified > 0) {
-        const std::lock_guard hold(mutex_);
-        expect(ready);
-    }
-    return 0;
+    return static_cast<int>(connection_.ask([&](const tw_store &store, void *connection) {
+        return store.read_notifications(
+            connection,
+            [](const char *kind, std::int64_t ready, void *arg) {
+                static_cast<membership *>(arg)->note_pending(kind, ready);
+            },
+            this);
+    }));
 }
 
 // Moves what is late from the present search to that of the backlog.
@@ -515,45 +583,57 @@ void membership::note_others(const tw_store_look &seen) {
             std::min(probe_at_, std::max(database_.when(seen.lease_end_ns), now + pause_if_locked_ns));
 }
 
+// Takes in what a claim with limits that has not reached its own limit says of them.
+void membership::note_limits(search &which, const tw_store_look &seen) {
+    const std::int64_t now = clock_.now();
+    const std::lock_guard hold(mutex_);
+    which.is_full = seen.is_full != 0 && seen.next_ns <= seen.now_ns;
+    which.not_before = seen.starts_ns > seen.now_ns ? database_.when(seen.starts_ns) : 0;
+    if (which.is_full)
+        which.not_before = std::max(which.not_before, now + pause_if_full_ns);
+}
+
 // Takes in what a look or a probe has seen that left no jobs but those at `next_ns` and later. Jobs that
 // enter the horizon one after the other are claimed in batches: the look after a look comes after a part of
 // the horizon if no job is due much sooner.
 void membership::end_look(search &by, const tw_store_look &seen, std::int64_t pause) {
-    note_others(seen);
     const std::int64_t now = clock_.now();
     const std::lock_guard hold(mutex_);
     const std::int64_t next = std::min(seen.next_ns, std::exchange(by.sequence_from, TW_NO_DEADLINE));
     const bool is_late = &by == &backlog_ && next < seen.now_ns - late_ns;
-    search &which = is_late ? backlog_ : present_;  // the backlog may have ended
+    search &which = &by == &backlog_ && !is_late ? present_ : by;  // the backlog may have ended
     // If a job becomes pending that is ready before that, this process puts it or is notified.
     const bool is_told = notification_fd_ >= 0;
     which.from = std::min({which.from, next, is_told ? seen.now_ns + announced_within_ns : 0});
-    if (next == TW_NO_DEADLINE)
+    if (next == TW_NO_DEADLINE || (which.is_full && !which.has_freed))
         return;
-    const std::int64_t ready = is_late ? 0 : database_.when(next);
-    const bool can_wait = pause != 0 && ready > now + settings_.horizon_ns / 2;
-    const std::int64_t soonest = now + (can_wait ? settings_.horizon_ns / 4 : pause);
-    which.look_at = std::min(which.look_at, std::max(ready - settings_.horizon_ns, soonest));
+    const std::int64_t ready = is_late ? 0 : database_.when(next), horizon = horizon_of(which);
+    const bool can_wait = pause != 0 && ready > now + horizon / 2;
+    const std::int64_t soonest = now + (can_wait ? horizon / 4 : pause);
+    const std::int64_t allowed = which.is_full ? now : which.not_before;
+    which.look_at = std::min(which.look_at, std::max({ready - horizon, soonest, allowed}));
 }
 
 membership::due membership::what_is_due() {
     const std::int64_t now = clock_.now();
     const std::lock_guard hold(mutex_);
     part_backlog(now);
-    return {now >= present_.look_at, now >= backlog_.look_at, now >= std::min(probe_at_, sweep_.at())};
+    return {has_unlimited_ && now >= present_.look_at, has_unlimited_ && now >= backlog_.look_at,
+            std::any_of(limited_.begin(), limited_.end(),
+                        [now](const auto &each) { return now >= each.look_at; }),
+            now >= std::min(probe_at_, sweep_.at())};
 }
 
 // Looks or probes, if it is time to. If a claim took as many jobs as it could, the next step looks again at
 // once, after it has renewed the lease if that is due, and read the notifications.
 int membership::look() {
     due what = what_is_due();
-    const bool is_idle = !what.present && !what.backlog;
-    if (what.probe && (is_idle || clock_.now() >= sweep_.at())) {
+    if (what.probe && (!what.any_search() || clock_.now() >= sweep_.at())) {
         if (const int error = probe(); error != 0)
             return error;
         what = what_is_due();
     }
-    if (!what.present && !what.backlog)
+    if (!what.any_search())
         return 0;
     if (has_long_lease_) {
         if (const int error = renew_for(settings_.lease_ns); error != 0)
@@ -563,30 +643,77 @@ int membership::look() {
             return 0;
         }
     }
-    const int error = what.present ? look_for(present_) : 0;
-    return error == 0 && what.backlog ? look_for(backlog_) : error;
+    int error = what.present ? look_for(present_) : 0;
+    if (error == 0 && what.backlog)
+        error = look_for(backlog_);
+    return error == 0 && what.limited ? look_within_limits() : error;
+}
+
+int membership::look_within_limits() {
+    std::vector<search *> those;
+    {
+        const std::lock_guard hold(mutex_);
+        for (search &of_kind : limited_)
+            if (clock_.now() >= of_kind.look_at)
+                those.push_back(&of_kind);
+    }
+    for (search *const of_kind : those) {
+        if (const int error = renew_if_due(); error != 0)
+            return error;
+        if (const int error = look_for(*of_kind); error != 0)
+            return error;
+    }
+    return 0;
+}
+
+// Tells the others that this process has settled a job of a kind with limits, and has no room for the next.
+int membership::offer_to_others(search &which) {
+    {
+        const std::lock_guard hold(mutex_);
+        if (!std::exchange(which.has_freed, false) || notification_fd_ < 0)
+            return 0;
+    }
+    const auto error = connection_.ask([&](const tw_store &store, void *connection) {
+        return store.notify(connection, which.only->kind.c_str());
+    });
+    if (error == 0)
+        return 0;
+    const std::lock_guard hold(mutex_);
+    which.has_freed = true;
+    return static_cast<int>(error);
 }
 
 int membership::look_for(search &which) {
-    const bool is_late = &which == &backlog_;
-    const std::vector<const char *> kinds = handled_kinds();
+    const bool has_limits = which.only != nullptr, is_backlog = &which == &backlog_;
+    const std::vector<const char *> kinds = kinds_of(which);
     const std::int64_t from = begin_look(which);
-    const claimed_jobs::reservation room =
-        jobs_.reserve(claim_limit_, is_late ? claimed_jobs::part::of_backlog : claimed_jobs::part::all);
+    const std::int64_t now = database_.is_known() ? database_.at(clock_.now()) : 0;
+    // The claimed jobs that are ready before this time belong to the backlog.
+    const std::int64_t late_before = has_limits ? now - late_ns : is_backlog ? TW_NO_DEADLINE : 0;
+    const bool is_late = is_backlog || from < late_before;
+    const claimed_jobs::reservation room = jobs_.reserve(
+        claim_limit_, is_late ? claimed_jobs::part::of_backlog : claimed_jobs::part::all, has_limits);
     if (room.size() == 0) {  // `note_settled` makes the membership look again
         begin_again(which, from, clock_.now() + pause_if_no_room_ns);
-        const std::lock_guard hold(mutex_);
-        which.wants_room = true;
-        return 0;
+        {
+            const std::lock_guard hold(mutex_);
+            which.wants_room = true;
+        }
+        return has_limits ? offer_to_others(which) : 0;
     }
     tw_store_claim wanted = {
-        lease_.member(), kinds.data(), kinds.size(), settings_.horizon_ns, room.size(), from, 0};
-    if (is_late)
+        lease_.member(), kinds.data(), kinds.size(), horizon_of(which), room.size(), from, 0, 0, 0, 0};
+    if (is_backlog)
         wanted.horizon_ns = -late_ns;
+    if (has_limits) {
+        set_limits(wanted, which.only->how);
+        const std::lock_guard hold(mutex_);
+        which.has_freed = false;
+    }
     tw_store_look seen = {};
     std::size_t count = 0;
     std::int64_t last = from;
-    const int error = claim(wanted, seen, count, last);
+    const int error = claim(wanted, late_before, seen, count, last);
     if (error != 0)
         begin_again(which, from, 0);
     if (error == -EBUSY || error == -ETIMEDOUT)  // the claim may have been too large for the timeout
@@ -596,8 +723,12 @@ int membership::look_for(search &which) {
     if (count == claim_limit_)  // raise the limit slowly, because a claim that fails costs a timeout
         claim_limit_ = std::min(claim_batch, claim_limit_ + claim_limit_ / 16 + 1);
     if (count < room.size()) {
+        note_others(seen);
+        if (has_limits)
+            note_limits(which, seen);
         // Jobs that are ready and could not be claimed are locked. The first looks follow each other quickly.
-        const bool is_locked = count == 0 && seen.next_ns <= seen.now_ns;
+        const bool is_limited = seen.is_full != 0 || seen.starts_ns > seen.now_ns;
+        const bool is_locked = count == 0 && seen.next_ns <= seen.now_ns && !is_limited;
         pause_of_locked_ns_ = is_locked ? std::min(2 * pause_of_locked_ns_, longest_pause_of_locked_ns)
                                         : pause_before_next_look_ns;
         end_look(which, seen, pause_of_locked_ns_);
@@ -629,25 +760,57 @@ int membership::unless_stale(int error) {
     return 0;
 }
 
-// Probes from where the next look begins; or, if a sweep is due, from before that.
+// The kinds of which this process does not know that jobs wait. Notes their searches in `whose`.
+std::vector<const char *> membership::kinds_to_probe(std::vector<search *> &whose) {
+    {
+        const std::lock_guard hold(mutex_);
+        each_search([&](search &each) {
+            if (&each != &backlog_ && !each.is_full)
+                whose.push_back(&each);
+        });
+    }
+    std::vector<const char *> kinds;
+    for (const search *const each : whose)
+        for (const char *const kind : kinds_of(*each))
+            kinds.push_back(kind);
+    return kinds;
+}
+
+// Probes from where the next looks begin; or, if a sweep is due, from before that. The searches of full kinds
+// look: a probe would find the jobs that wait.
 int membership::probe() {
     const std::int64_t begun = clock_.now();
     const bool sweeps = begun >= sweep_.at();
     const sweep::piece piece = sweep_.next(database_.is_known() ? database_.at(begun) : 0);
     if (sweeps && piece.until != 0)
         return sweep_on(piece);
-    const std::vector<const char *> kinds = handled_kinds();
-    const std::int64_t former = begin_look(present_), from = sweeps ? std::min(former, piece.from) : former;
+    std::vector<search *> whose;
+    const std::vector<const char *> kinds = kinds_to_probe(whose);
+    std::vector<std::int64_t> former;
+    std::int64_t from = sweeps ? piece.from : TW_NO_DEADLINE;
+    for (search *const each : whose) {
+        former.push_back(begin_look(*each));
+        from = std::min(from, former.back());
+    }
+    {
+        const std::lock_guard hold(mutex_);
+        for (search &of_kind : limited_)
+            if (of_kind.is_full)
+                of_kind.look_at = std::min(of_kind.look_at, begun);
+    }
     tw_store_look seen = {};
     const int error =
-        ask({lease_.member(), kinds.data(), kinds.size(), settings_.horizon_ns, 0, from, 0}, seen);
+        ask({lease_.member(), kinds.data(), kinds.size(), settings_.horizon_ns, 0, from, 0, 0, 0, 0}, seen);
     if (error != 0) {
-        begin_again(present_, former, never);
+        for (std::size_t i = 0; i < whose.size(); ++i)
+            begin_again(*whose[i], former[i], never);
         if (sweeps && error != -ESTALE)
             sweep_.note_failure(begun, clock_.now());
         return unless_stale(error);
     }
-    end_look(present_, seen, 0);
+    note_others(seen);
+    for (search *const each : whose)
+        end_look(*each, seen, 0);
     if (sweeps)
         sweep_.note(piece, begun, clock_.now(), poll_ns_);
     return 0;
@@ -655,11 +818,12 @@ int membership::probe() {
 
 int membership::sweep_on(const sweep::piece &piece) {
     const std::int64_t begun = clock_.now();
-    const std::vector<const char *> kinds = handled_kinds();
+    std::vector<search *> whose;
+    const std::vector<const char *> kinds = kinds_to_probe(whose);
     tw_store_look seen = {};
-    const int error =
-        ask({lease_.member(), kinds.data(), kinds.size(), settings_.horizon_ns, 0, piece.from, piece.until},
-            seen);
+    const int error = ask({lease_.member(), kinds.data(), kinds.size(), settings_.horizon_ns, 0, piece.from,
+                           piece.until, 0, 0, 0},
+                          seen);
     if (error != 0) {
         sweep_.note_failure(begun, clock_.now());
         return unless_stale(error);
@@ -667,7 +831,8 @@ int membership::sweep_on(const sweep::piece &piece) {
     sweep_.note(piece, begun, clock_.now(), poll_ns_);
     const std::lock_guard hold(mutex_);
     if (seen.next_ns != TW_NO_DEADLINE)
-        expect(seen.next_ns);
+        for (search *const each : whose)
+            expect(*each, seen.next_ns);
     return 0;
 }
 
@@ -676,6 +841,17 @@ std::vector<const char *> membership::handled_kinds() const {
     std::vector<const char *> kinds;
     for (const handling &known : handlings_)
         kinds.push_back(known.kind.c_str());
+    return kinds;
+}
+
+std::vector<const char *> membership::kinds_of(const search &which) const {
+    if (which.only != nullptr)
+        return {which.only->kind.c_str()};
+    const std::lock_guard hold(mutex_);
+    std::vector<const char *> kinds;
+    for (const handling &known : handlings_)
+        if (!known.has_limit())
+            kinds.push_back(known.kind.c_str());
     return kinds;
 }
 
@@ -691,15 +867,15 @@ bool is_readable(const tw_durable_job &job) {
 }  // namespace
 
 // `last` becomes the latest ready time of the claimed jobs.
-int membership::claim(const tw_store_claim &wanted, tw_store_look &seen, std::size_t &count,
-                      std::int64_t &last) {
+int membership::claim(const tw_store_claim &wanted, std::int64_t late_before, tw_store_look &seen,
+                      std::size_t &count, std::int64_t &last) {
     struct context {
         membership &self;
         const tw_store_member &whom;
-        const bool is_late;
+        const std::int64_t late_before;
         std::int64_t &last;
         std::vector<std::unique_ptr<claimed_job>> claimed, unreadable;  // valid if the claim returns 0
-    } taking = {*this, wanted.member, wanted.horizon_ns < 0, last, {}, {}};
+    } taking = {*this, wanted.member, late_before, last, {}, {}};
     database_clock::reading reading = {clock_.now(), 0, 0};
     const auto error = connection_.ask([&](const tw_store &store, void *connection) {
         return store.claim(
@@ -711,7 +887,7 @@ int membership::claim(const tw_store_claim &wanted, tw_store_look &seen, std::si
                     auto &jobs = is_readable(entry->job) ? into.claimed : into.unreadable;
                     jobs.push_back(std::make_unique<claimed_job>(
                         *entry, row, *into.self.handling_of(entry->job.kind), into.whom, into.self.jobs_));
-                    jobs.back()->is_late = into.is_late;
+                    jobs.back()->is_late = entry->ready_ns < into.late_before;
                     return 0;
                 });
             },

@@ -18,6 +18,11 @@
 // Jobs that are late by more than a second, as after an outage, are the backlog, which has a search of its
 // own. So many of them may wait that they would delay all others: only a part of the room is for them.
 //
+// Each kind with limits has a search of its own, too, which claims only jobs that are ready and will soon get
+// a worker: a job that is held takes the place of one that could run elsewhere. If the database allows no
+// more jobs (`is_full`), the search waits until this process has settled one of that kind. If this process
+// has no room for the next one, it notifies the others. Puts never hold jobs of such a kind.
+//
 // The lease of a process that holds no jobs matters to nobody. A process that has held none for the length of
 // a lease asks for a longer one, so that it need not renew often. Before its next claim it renews with the
 // usual length; no put holds its job meanwhile.
@@ -34,7 +39,7 @@
 #include "agent_loop.hpp"
 #include "claimed_jobs.hpp"
 #include "connection.hpp"
-#include "sweep.hpp"
+#include "probe_sweep.hpp"
 #include "troubles.hpp"
 
 namespace tickwheel::durable {
@@ -49,8 +54,7 @@ class membership final : public agent {
 
     // Adds a handler. -EEXIST: its kind has one already.
     int handle(handling &&what);
-    bool handles(const char *kind) const;
-    std::uint32_t most_tries(const char *kind) const;  // 0: this process does not handle the kind
+    const handling *handling_of(const char *kind) const;  // null: this process does not handle the kind
 
     // Sets `hold` in the puts whose jobs this process would soon claim anyway, as far as it has room: each of
     // these puts then claims its job in its own transaction. The room stays reserved until the result goes
@@ -67,9 +71,9 @@ class membership final : public agent {
     // Returns true if the caller must wake the membership.
     bool note_pending(const char *kind, std::int64_t ready);
 
-    // Notes that answers were settled, and that the first of their jobs is ready again at this time of the
-    // database or later (TW_NO_DEADLINE: none is). Returns true if the caller must wake the membership.
-    bool note_settled(std::int64_t ready);
+    // Called with the results of a settle, and the local time before it. Returns true if the caller must wake
+    // the membership.
+    bool note_settled(const std::vector<tw_store_outcome> &outcomes, std::int64_t asked);
 
     // Notes that handlers run whose start the database does not know. The next resume reports them. The
     // caller must wake the membership.
@@ -99,11 +103,24 @@ class membership final : public agent {
         // Where a sequence of claims began that each reached their limits; TW_NO_DEADLINE: there is none.
         std::int64_t sequence_from = TW_NO_DEADLINE;
         bool wants_room = false;
+
+        // Of a kind with limits.
+        const handling *only = nullptr;  // the kind; null: the search is for all kinds without limits
+        bool is_full = false;            // the last claim left ready jobs, because `running` jobs are held
+        bool has_freed = false;          // a job was settled since the last claim began
+        std::int64_t not_before = 0;     // no notification makes the search look before this local time
     };
 
     struct due {
-        bool present, backlog, probe;
+        bool present, backlog, limited, probe;
+        bool any_search() const { return present || backlog || limited; }
     };
+
+    template <class Each> void each_search(const Each &each);
+    search &search_for(const char *kind);
+    std::int64_t horizon_of(const search &which) const {
+        return which.only != nullptr ? 0 : settings_.horizon_ns;
+    }
 
     void look_soon();
     due what_is_due();
@@ -112,7 +129,7 @@ class membership final : public agent {
     int renew_if_due();
     int renew();
     int renew_for(std::int64_t length);
-    bool is_expecting() const;
+    bool is_expecting();
     bool has_doubts() const { return doubts_ != resolved_doubts_; }
     int resume();
     std::int64_t ask_what_is_held(const std::vector<std::int64_t> &started, tw_store_member &member,
@@ -123,19 +140,25 @@ class membership final : public agent {
     int begin_to_listen();
     int listen_to_others();
     int look();
+    std::vector<const char *> kinds_to_probe(std::vector<search *> &whose);
     int probe();
     int sweep_on(const sweep::piece &piece);
     int unless_stale(int error);
     int ask(const tw_store_claim &wanted, tw_store_look &seen);
+    int look_within_limits();
     int look_for(search &which);
-    int claim(const tw_store_claim &wanted, tw_store_look &seen, std::size_t &count, std::int64_t &last);
-    bool expect(std::int64_t ready);
+    int offer_to_others(search &which);
+    int claim(const tw_store_claim &wanted, std::int64_t late_before, tw_store_look &seen, std::size_t &count,
+              std::int64_t &last);
+    bool expect(search &which, std::int64_t ready);
     void part_backlog(std::int64_t now);
     std::int64_t begin_look(search &which);
+    void note_limits(search &which, const tw_store_look &seen);
     void end_look(search &by, const tw_store_look &seen, std::int64_t pause);
     void note_others(const tw_store_look &seen);
     void begin_again(search &which, std::int64_t from, std::int64_t look_at);
     std::vector<const char *> handled_kinds() const;
+    std::vector<const char *> kinds_of(const search &which) const;
     int fail(const std::vector<std::unique_ptr<claimed_job>> &jobs, const tw_store_member &whom,
              std::size_t &locked);
     int bury();
@@ -145,7 +168,6 @@ class membership final : public agent {
     void tell_of_connection();
     void tell(tw_durable_event event, const char *why) const;
     void learn(const database_clock::reading &reading);
-    const handling *handling_of(const char *kind) const;
     std::int64_t ready_of(const tw_durable_job &job, std::int64_t asked) const;
     int accept_puts(const std::vector<tw_store_put> &puts, const tw_store_member &whom, std::int64_t asked,
                     bool &has_news);
@@ -159,9 +181,11 @@ class membership final : public agent {
     troubles &troubles_;
     job_counters &counts_;
 
-    mutable std::mutex mutex_;  // guards the next four members
+    mutable std::mutex mutex_;  // guards the next six members
     std::list<handling> handlings_;
+    bool has_unlimited_ = false;  // one of them has no limits
     search present_ = {0, 0}, backlog_ = {never, TW_NO_DEADLINE};
+    std::list<search> limited_;
     std::int64_t probe_at_ = 0;
 
     // `doubts_` counts the events after which the database and this process may disagree on the held jobs;

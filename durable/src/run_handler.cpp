@@ -23,11 +23,11 @@ claimed_job &job_of(const tw_durable_fire &fire) {
 }
 
 // The delay after the n-th failure, n being `failures`; each delay is twice as long as the one before.
-std::int64_t backoff(const tw_durable_retries &retries, std::uint32_t failures) {
-    std::int64_t delay = retries.backoff_ns;
-    for (std::uint32_t i = 1; i < failures && delay < retries.backoff_max_ns; ++i)
+std::int64_t backoff(const tw_durable_handling &how, std::uint32_t failures) {
+    std::int64_t delay = how.backoff_ns;
+    for (std::uint32_t i = 1; i < failures && delay < how.backoff_max_ns; ++i)
         delay *= 2;
-    return std::min(delay, retries.backoff_max_ns);
+    return std::min(delay, how.backoff_max_ns);
 }
 
 answer release() { return {nullptr, TW_STORE_RELEASE, 0, 0, false, 0, {}}; }
@@ -59,7 +59,7 @@ answer fail(const claimed_job &claimed, job_counters &counts) {
     const fire_plan &plan = claimed.fire.plan;
     const std::uint32_t failures = claimed.attempts + 1;
     std::string error = text_of(claimed.fire.why);
-    if (failures >= claimed.by.retries.attempts) {
+    if (failures >= claimed.by.how.attempts) {
         ++counts.failed;
         answer last = give_up(claimed, plan, std::move(error));
         if (last.what == TW_STORE_FAIL)
@@ -67,7 +67,7 @@ answer fail(const claimed_job &claimed, job_counters &counts) {
         return last;
     }
     ++counts.retried;
-    return {nullptr, TW_STORE_MOVE, plan.due_ns,     backoff(claimed.by.retries, failures),
+    return {nullptr, TW_STORE_MOVE, plan.due_ns,     backoff(claimed.by.how, failures),
             true,    failures,      std::move(error)};
 }
 
@@ -132,7 +132,7 @@ std::optional<answer> run_handler(claimed_job &claimed, std::int64_t database_no
         ++counts.skipped;
         return go_on(plan, {});
     }
-    if (claimed.attempts >= claimed.by.retries.attempts) {  // a process ended in each of these attempts
+    if (claimed.attempts >= claimed.by.how.attempts) {  // a process ended in each of these attempts
         ++counts.failed;
         return give_up(claimed, plan,
                        text_of("the process of each try has ended before the handler answered"));

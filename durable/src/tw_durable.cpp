@@ -54,13 +54,15 @@ member::~member() {
     tw_timers_free(rounds);
 }
 
-// The order matters: the stopped dispatcher starts no more jobs, so `jobs.end` can wait for the last
-// handlers, and after that no new answers arrive.
+// The order matters: the dispatcher starts no more jobs, so `jobs.end` can wait for the last handlers.
+// Meanwhile the dispatcher settles the answers of the others: another process may wait for the end of one of
+// these jobs, because of a limit. After `jobs.end` no new answers arrive.
 std::size_t member::end() {
     const std::uint64_t lost = jobs.lost_answers();
+    dispatcher.start_no_more();
+    const std::size_t unanswered = jobs.end();
     if (dispatcher_loop != nullptr)
         dispatcher_loop->stop();
-    const std::size_t unanswered = jobs.end();
     std::size_t unsettled = dispatcher.settle_rest(timeout_ns);
     if (membership_loop != nullptr)
         membership_loop->stop();
@@ -147,18 +149,22 @@ void leave_to_parent(tw_durable &durable) {
     durable.member->dispatcher.abandon();
 }
 
-int complete_retries(const tw_durable_retries *given, tw_durable_retries &all) {
-    all = given != nullptr ? *given : tw_durable_retries{};
+int complete(const tw_durable_handling *given, tw_durable_handling &all) {
+    all = given != nullptr ? *given : tw_durable_handling{};
     if (all.attempts == 0)
         all.attempts = 20;
     if (all.backoff_ns == 0)
         all.backoff_ns = TW_SECOND;
     if (all.backoff_max_ns == 0)
         all.backoff_max_ns = 3600 * TW_SECOND;
+    if (all.per_ns == 0)
+        all.per_ns = TW_SECOND;
     if (all.backoff_ns < 0 || all.backoff_max_ns < all.backoff_ns ||
         all.backoff_max_ns > TW_STORE_TIME_MAX / 2 || all.attempts > INT32_MAX)
         return refuse(-EINVAL, "the delays between tries are negative, or the first is longer than the "
                                "longest, whose default is 1 h");
+    if (all.per_ns < TW_MILLISECOND || all.per_ns > 366 * 24 * 3600 * TW_SECOND)
+        return refuse(-EINVAL, "the time of the rate is shorter than 1 ms, or longer than 366 days");
     return 0;
 }
 
@@ -198,7 +204,7 @@ TW_API int tw_durable_close(tw_durable *durable) {
 }
 
 TW_API int tw_durable_register(tw_durable *durable, const char *kind, tw_durable_handler *fn, void *arg,
-                               const tw_durable_retries *retries) {
+                               const tw_durable_handling *how) {
     if (const int error = check_usable(durable); error != 0)
         return error;
     if (const int error = check_name(kind, "kind"); error != 0)
@@ -209,7 +215,7 @@ TW_API int tw_durable_register(tw_durable *durable, const char *kind, tw_durable
         return refuse(-EPERM, "the connection was opened without a runtime");
     return guarded([&] {
         handling added = {kind, fn, arg, {}};
-        if (const int error = complete_retries(retries, added.retries); error != 0)
+        if (const int error = complete(how, added.how); error != 0)
             return error;
         if (durable->member->membership.handle(std::move(added)) != 0)
             return refuse(-EEXIST, "this kind already has a handler");

@@ -34,7 +34,11 @@ struct findings {
     bool exists = false;
     tw_durable_entry entry = {};
     std::string holder, error;
+    std::string group;  // for which the job waits
+    std::int64_t left_in_group = 0, failed_in_group = 0;
     std::vector<found_member> members;
+    tw_durable_handling how = {};   // of this process; all zeroes if it does not handle the kind
+    std::int64_t held_of_kind = 0;  // if `how` has a limit of running jobs
 };
 
 int note_job(const tw_durable_entry *entry, void *arg) {
@@ -44,6 +48,7 @@ int note_job(const tw_durable_entry *entry, void *arg) {
         into.entry = *entry;
         into.holder = entry->holder != nullptr ? made_utf8(entry->holder) : "";
         into.error = entry->error != nullptr ? made_utf8(entry->error) : "";
+        into.group = entry->job.waits_for != nullptr ? entry->job.waits_for : "";
         return 0;
     });
 }
@@ -78,8 +83,8 @@ std::string listed(const std::vector<std::string> &names) {
 
 class sentence {
   public:
-    sentence(const findings &all, std::uint32_t most_tries, std::int64_t time_of_day)
-        : all_(all), entry_(all.entry), most_tries_(most_tries), time_of_day_(time_of_day) {
+    sentence(const findings &all, std::int64_t time_of_day)
+        : all_(all), entry_(all.entry), time_of_day_(time_of_day) {
         for (const found_member &each : all.members)
             if (!each.is_dead && each.lease_end > all.now)
                 alive_.push_back(each);
@@ -91,6 +96,8 @@ class sentence {
         if (entry_.state == TW_DURABLE_FAILED)
             return "It has failed: " + tried() + " was the last one" + because() +
                    "; it stays until it is requeued, replaced or removed.";
+        if (entry_.state == TW_DURABLE_WAITING)
+            return of_group();
         if (entry_.state == TW_DURABLE_HELD || entry_.state == TW_DURABLE_STARTED)
             return of_held();
         return entry_.ready_ns > all_.now ? of_waiting() : of_late();
@@ -103,13 +110,27 @@ class sentence {
     std::string with_error() const { return all_.error.empty() ? "" : " with \"" + all_.error + "\""; }
     std::string tried() const {
         return "try " + std::to_string(entry_.attempts) +
-               (most_tries_ != 0 ? " of " + std::to_string(most_tries_) : "");
+               (all_.how.attempts != 0 ? " of " + std::to_string(all_.how.attempts) : "");
     }
     std::string when() const {
         return "in " + duration_text(entry_.ready_ns - all_.now) + ", at " + utc(entry_.ready_ns);
     }
     std::string since() const {
         return "It has been due for " + duration_text(std::max<std::int64_t>(all_.now - entry_.ready_ns, 0));
+    }
+
+    std::string of_group() const {
+        const auto jobs = [](std::int64_t count, const char *one, const char *many) {
+            return std::to_string(count) + (count == 1 ? one : many);
+        };
+        const std::string name = "It waits for the group \"" + made_utf8(all_.group.c_str()) + "\"";
+        if (all_.left_in_group == 0)
+            return name + ", of which no job is left; a process is about to release it.";
+        return name + ": " + jobs(all_.left_in_group, " job is left", " jobs are left") +
+               (all_.failed_in_group != 0
+                    ? ", " + jobs(all_.failed_in_group, " of them has failed", " of them have failed") +
+                          ", and must be requeued, replaced or removed."
+                    : ".");
     }
 
     std::string of_waiting() const {
@@ -194,6 +215,12 @@ class sentence {
         const std::vector<std::string> names = handlers();
         if (names.empty())
             return since() + of_nobody();
+        if (all_.how.running != 0 && all_.held_of_kind >= all_.how.running)
+            return since() + ", and waits because of a limit: " + std::to_string(all_.held_of_kind) + " of " +
+                   std::to_string(all_.how.running) + " jobs of its kind run." + of_last_try();
+        if (all_.how.rate != 0)
+            return since() + "; of its kind at most " + std::to_string(all_.how.rate) + " start within " +
+                   duration_text(all_.how.per_ns) + "." + of_last_try();
         return since() + ", and " + listed(names) +
                (names.size() == 1 ? ", which handles its kind, has" : ", which handle its kind, have") +
                " not claimed it yet; " + of_workers() + of_last_try();
@@ -237,10 +264,21 @@ class sentence {
 
     const findings &all_;
     const tw_durable_entry &entry_;
-    const std::uint32_t most_tries_;
     const std::int64_t time_of_day_;
     std::vector<found_member> alive_;
 };
+
+// Counts the jobs of the group for which the job waits.
+int look_at_group(const tw_store &store, void *connection, findings &all) {
+    if (all.group.empty())
+        return 0;
+    tw_durable_filter filter = {};
+    filter.group = all.group.c_str();
+    all.left_in_group = store.count(connection, &filter);
+    filter.states = TW_DURABLE_FAILED;
+    all.failed_in_group = all.left_in_group > 0 ? store.count(connection, &filter) : 0;
+    return static_cast<int>(std::min({all.left_in_group, all.failed_in_group, std::int64_t{0}}));
+}
 
 int look(tw_durable &durable, const char *key, const std::string &kind, findings &all) {
     tw_durable_filter filter = {};
@@ -249,6 +287,15 @@ int look(tw_durable &durable, const char *key, const std::string &kind, findings
         if (const int error = store.now(connection, &all.now); error != 0)
             return error;
         if (const int error = store.list(connection, &filter, key, note_job, &all); error != 0)
+            return error;
+        if (all.how.running != 0) {
+            tw_durable_filter held = filter;
+            held.states = TW_DURABLE_HELD | TW_DURABLE_STARTED;
+            all.held_of_kind = store.count(connection, &held);
+            if (all.held_of_kind < 0)
+                return static_cast<int>(all.held_of_kind);
+        }
+        if (const int error = look_at_group(store, connection, all); error != 0)
             return error;
         return store.members(connection, note_member, &all);
     }));
@@ -282,14 +329,16 @@ TW_API int tw_durable_why(tw_durable *durable, const char *kind, const char *key
     return guarded([&] {
         findings all;
         all.kind = kind;
+        if (const handling *const by =
+                durable->member != nullptr ? durable->member->membership.handling_of(kind) : nullptr;
+            by != nullptr)
+            all.how = by->how;
         if (const int error = look(*durable, key, kind, all); error != 0) {
             copy_text(text, room, of_outage(*durable, error).c_str());
             return error;
         }
-        const std::uint32_t tries =
-            durable->member != nullptr ? durable->member->membership.most_tries(kind) : 0;
         const std::int64_t here = durable->settings.single_thread ? 0 : time_of_day();
-        copy_text(text, room, sentence(all, tries, here).text().c_str());
+        copy_text(text, room, sentence(all, here).text().c_str());
         return all.exists ? 0 : refuse(-ENOENT, "there is no such job");
     });
 }

@@ -4,6 +4,7 @@
 //     pending, by ready time   the index of pending jobs, for each kind (`each_kind` finds the kinds, each by
 //                              one look into the index)
 //     held, failed, given up   their indexes, which are small
+//     waiting, or of a group   the indexes of groups
 //     others                   the names, in their order
 #pragma once
 
@@ -18,10 +19,12 @@ namespace tickwheel::durable {
 
 inline constexpr unsigned states_of_members = TW_DURABLE_HELD | TW_DURABLE_STARTED;
 inline constexpr unsigned any_state =
-    TW_DURABLE_PENDING | states_of_members | TW_DURABLE_FAILED | TW_DURABLE_GIVEN_UP;
+    TW_DURABLE_PENDING | states_of_members | TW_DURABLE_FAILED | TW_DURABLE_GIVEN_UP | TW_DURABLE_WAITING;
 
 // The state of a job that has no holder and has not failed.
 inline tw_durable_state state_at_rest(const tw_durable_entry &entry) {
+    if (entry.job.waits_for != nullptr)
+        return TW_DURABLE_WAITING;
     const bool is_given_up = entry.error != nullptr && entry.attempts == 0 &&
                              entry.ready_ns == entry.job.due_ns &&
                              (entry.job.period_ns != 0 || entry.job.cron != nullptr);
@@ -39,6 +42,8 @@ template <class Dialect> class selection {
             kind_ = values_.text(filter.kind);
         if (key != nullptr)
             common_ += " and key = " + values_.text(key);
+        if (filter.group != nullptr)
+            common_ += " and of_group = " + values_.text(filter.group);
         if (filter.limit != 0)
             limit_ = " limit " + values_.number(std::min<std::uint64_t>(filter.limit, INT64_MAX));
         if (by_ready_)
@@ -61,6 +66,8 @@ template <class Dialect> class selection {
                 parts.push_back(part(wanted, of_members()));
             if ((states_ & TW_DURABLE_FAILED) != 0)
                 parts.push_back(part(wanted, Dialect::failed));
+            if ((states_ & TW_DURABLE_WAITING) != 0)
+                parts.push_back(part(wanted, Dialect::waiting));
         }
         std::string all = parts[0];
         for (std::size_t i = 1; i < parts.size(); ++i)
@@ -70,7 +77,7 @@ template <class Dialect> class selection {
 
     // Stands before the statement; call it after `from`.
     std::string with() const {
-        return needs_kinds_ ? "with recursive " + each_kind("each_kind", Dialect::pending) : "";
+        return needs_kinds_ ? "with recursive " + each_kind("each_kind", Dialect::idle) : "";
     }
 
     // A table expression with all kinds of the jobs with this condition, and a null at its end.
@@ -88,7 +95,7 @@ template <class Dialect> class selection {
     // For a database that cannot take the first jobs of each kind before it sorts them: true if that would
     // help.
     bool needs_bound() const {
-        return by_ready_ && kind_.empty() && !limit_.empty() && (states_ & TW_DURABLE_PENDING) != 0;
+        return by_ready_ && is_by_kinds() && !limit_.empty() && (states_ & TW_DURABLE_PENDING) != 0;
     }
     // The ready time of the last job of one kind that the limit lets in; none if the kind has fewer jobs.
     std::string last_of(const char *kind) {
@@ -136,8 +143,14 @@ template <class Dialect> class selection {
         std::string all = pending();
         if ((states_ & states_of_members) != 0)
             all += " or " + of_members();
+        if ((states_ & TW_DURABLE_WAITING) != 0)
+            all += std::string(" or ") + Dialect::waiting;
         return (states_ & TW_DURABLE_FAILED) != 0 ? all + " or " + Dialect::failed : all;
     }
+
+    // Whether the search for pending jobs by ready time takes them from the index kind by kind. A group is
+    // small.
+    bool is_by_kinds() const { return kind_.empty() && filter_.group == nullptr; }
 
     std::string part(const std::string &wanted, const std::string &condition) const {
         const std::string all = "select " + wanted + " from " + Dialect::table + " where " + condition +
@@ -146,7 +159,7 @@ template <class Dialect> class selection {
     }
 
     std::string pending_part(const std::string &wanted) {
-        if (!kind_.empty())
+        if (!is_by_kinds())
             return part(wanted, pending());
         needs_kinds_ = true;
         return Dialect::of_each_kind(wanted, pending() + common_,

@@ -235,10 +235,10 @@ static enum tw_durable_answer fail_each(struct tw_durable_fire *fire, UNUSED str
     return tw_durable_failed(fire, "no such address");
 }
 
-/* The process handles "bill" with these retries, and fails. */
-static void begin_failing(struct tw_durable_retries retries) {
+/* The process handles "bill" like this, and fails. */
+static void begin_failing(struct tw_durable_handling how) {
     self->inside = fail_each;
-    assert_int_equal(tw_durable_register(self->jobs, "bill", note, self, &retries), 0);
+    assert_int_equal(tw_durable_register(self->jobs, "bill", note, self, &how), 0);
 }
 
 static void put_bill(int64_t delay, int64_t period) {
@@ -249,7 +249,7 @@ static void put_bill(int64_t delay, int64_t period) {
 
 TEST(delays_between_tries_double_up_to_the_longest) {
     begin_failing(
-        (struct tw_durable_retries){.attempts = 7, .backoff_ns = 10 * SECOND, .backoff_max_ns = MINUTE});
+        (struct tw_durable_handling){.attempts = 7, .backoff_ns = 10 * SECOND, .backoff_max_ns = MINUTE});
     put_bill(0, 0);
     advance(self, HOUR);
     const int64_t delays[] = {10, 20, 40, 60, 60, 60};
@@ -277,7 +277,7 @@ static enum tw_durable_answer again_at_second(struct tw_durable_fire *fire, stru
 }
 
 TEST(again_neither_counts_as_a_failure_nor_makes_up_for_one) {
-    begin_failing((struct tw_durable_retries){.attempts = 3});
+    begin_failing((struct tw_durable_handling){.attempts = 3});
     self->inside = again_at_second;
     put_bill(0, 0);
     advance(self, HOUR);
@@ -296,7 +296,7 @@ static int is_failed_bill(const struct tw_durable_entry *entry, UNUSED void *arg
 }
 
 TEST(after_its_last_try_a_job_has_failed_until_it_is_requeued) {
-    begin_failing((struct tw_durable_retries){.attempts = 2});
+    begin_failing((struct tw_durable_handling){.attempts = 2});
     put_bill(0, 0);
     advance(self, HOUR);
     assert_int_equal(self->count, 2);
@@ -314,7 +314,7 @@ TEST(after_its_last_try_a_job_has_failed_until_it_is_requeued) {
 }
 
 TEST(all_failed_jobs_are_requeued_at_once) {
-    begin_failing((struct tw_durable_retries){.attempts = 1});
+    begin_failing((struct tw_durable_handling){.attempts = 1});
     put_bill(0, 0);
     advance(self, SECOND);
     self->inside = NULL;
@@ -331,7 +331,8 @@ static int has_error(const struct tw_durable_entry *entry, void *arg) {
 }
 
 TEST(a_periodic_job_whose_last_try_has_failed_goes_on) {
-    begin_failing((struct tw_durable_retries){.attempts = 3, .backoff_ns = MINUTE, .backoff_max_ns = MINUTE});
+    begin_failing(
+        (struct tw_durable_handling){.attempts = 3, .backoff_ns = MINUTE, .backoff_max_ns = MINUTE});
     put_bill(HOUR, HOUR);
     advance(self, 2 * HOUR + 30 * MINUTE);
     assert_int_equal(self->count, 6);
@@ -511,7 +512,7 @@ static enum tw_durable_answer again_once(struct tw_durable_fire *fire, struct pr
 }
 
 TEST(another_try_is_for_its_due_time_however_late_it_is) {
-    const struct tw_durable_retries slow = {.backoff_ns = 150 * MINUTE, .backoff_max_ns = 150 * MINUTE};
+    const struct tw_durable_handling slow = {.backoff_ns = 150 * MINUTE, .backoff_max_ns = 150 * MINUTE};
     for (unsigned fails = 0; fails < 2; ++fails) {
         begin();
         self->inside = fails ? fail_once : again_once;

@@ -127,6 +127,17 @@ TEST_F(Durable, AgainIsNoFailure) {
     EXPECT_EQ(jobs.stats().again, 2U);
 }
 
+TEST_F(Durable, LimitsBoundTheFiresOfAKind) {
+    int fires = 0;
+    jobs.handle("k", [&](durable_fire &) { ++fires; }, {.running = 1, .rate = 2, .per = 1min});
+    for (const char *const key : {"1", "2", "3"})
+        jobs.put({.kind = "k", .key = key});
+    rt.advance(59s);
+    EXPECT_EQ(fires, 2);
+    rt.advance(2s);
+    EXPECT_EQ(fires, 3);
+}
+
 TEST_F(Durable, AFailedJobStaysUntilItIsRequeued) {
     bool is_down = true;
     jobs.handle(
@@ -328,6 +339,23 @@ TEST_F(Durable, AJobIsReplacedOrKeptOrRemoved) {
     rt.advance(2min);
     EXPECT_TRUE(fired.empty());
     EXPECT_FALSE(jobs.get("k", "x", [](const durable_entry &) { FAIL(); }));
+}
+
+TEST_F(Durable, AJobWaitsForAGroup) {
+    note("k");
+    const durable_job all[] = {{.kind = "k", .key = "last", .waits_for = "g"},
+                               {.kind = "k", .key = "first", .group = "g"},
+                               {.kind = "k", .key = "second", .after = 1min, .group = "g", .within = 30s}};
+    jobs.put(all);
+    rt.advance(10s);
+    EXPECT_EQ(keys({.group = "g"}), std::vector<std::string>{"second"});
+    EXPECT_EQ(keys({.states = {durable_state::waiting}}), std::vector<std::string>{"last"});
+    jobs.get("k", "last", [](const durable_entry &entry) {
+        EXPECT_EQ(entry.waits_for(), "g");
+        EXPECT_EQ(entry.group(), "");
+    });
+    rt.advance(25s);
+    EXPECT_EQ(fired, (std::vector<std::string>{"first", "second", "last"}));
 }
 
 TEST_F(Durable, AListIsFilteredAndCanBeEnded) {

@@ -72,7 +72,7 @@ TEST(a_job_that_fires_again_says_that_its_handler_said_so) {
 }
 
 TEST(a_failed_job_says_what_its_last_try_said) {
-    const struct tw_durable_retries once = {.attempts = 1};
+    const struct tw_durable_handling once = {.attempts = 1};
     assert_int_equal(tw_durable_register(self->jobs, "bill", note, self, &once), 0);
     self->inside = fails;
     assert_int_equal(put(self, (struct tw_durable_job){.kind = "bill", .key = "17"}), 0);
@@ -82,7 +82,7 @@ TEST(a_failed_job_says_what_its_last_try_said) {
 }
 
 TEST(a_due_time_that_was_given_up_is_told) {
-    const struct tw_durable_retries once = {.attempts = 1};
+    const struct tw_durable_handling once = {.attempts = 1};
     assert_int_equal(tw_durable_register(self->jobs, "bill", note, self, &once), 0);
     self->inside = fails;
     assert_int_equal(put(self, (struct tw_durable_job){.kind = "bill", .key = "17", .period_ns = HOUR}), 0);
@@ -166,7 +166,7 @@ TEST(a_holder_is_not_mistaken_for_another_of_its_name) {
         struct tw_store_look look;
         put(self, mail(i == 0 ? "17" : "18", 0));
         assert_int_equal(inner_store()->join(another, "C", i == 0 ? 9 * HOUR : HOUR, &member), 0);
-        const struct tw_store_claim claim = {member, &kind, 1, 0, 1, 0, 0};
+        const struct tw_store_claim claim = {.member = member, .kinds = &kind, .kinds_count = 1, .limit = 1};
         assert_int_equal(inner_store()->claim(another, &claim, takes, NULL, &look), 0);
     }
     inner_store()->close(another);
@@ -294,7 +294,7 @@ TEST(many_jobs_are_removed_at_once) {
 }
 
 TEST(many_failed_jobs_are_requeued_at_once) {
-    const struct tw_durable_retries once = {.attempts = 1};
+    const struct tw_durable_handling once = {.attempts = 1};
     assert_int_equal(tw_durable_register(self->jobs, "post", note, self, &once), 0);
     self->inside = fails;
     put_hundreds(3);

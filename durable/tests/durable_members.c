@@ -62,7 +62,7 @@ static int is_failed_for_deaths(const struct tw_durable_entry *entry, UNUSED voi
 TEST(a_job_whose_process_ends_in_each_try_has_failed) {
     begin_scripted((struct tw_durable_options){0});
     assert_int_equal(
-        tw_durable_register(self->jobs, "bill", note, self, &(struct tw_durable_retries){.attempts = 2}), 0);
+        tw_durable_register(self->jobs, "bill", note, self, &(struct tw_durable_handling){.attempts = 2}), 0);
     script.settle = broken(each_time, REFUSAL);
     assert_int_equal(put(self, (struct tw_durable_job){.kind = "bill", .key = "17"}), 0);
     for (unsigned tries = 1; tries <= 2; ++tries) {

@@ -140,7 +140,7 @@ TEST(malformed_names_are_refused_everywhere) {
     }
     assert_refused(tw_durable_requeue(self->jobs, NULL, "17"), -EINVAL);
     assert_refused(tw_durable_count(self->jobs, &(struct tw_durable_filter){.after = "17"}), -EINVAL);
-    assert_refused(tw_durable_count(self->jobs, &(struct tw_durable_filter){.states = 32}), -EINVAL);
+    assert_refused(tw_durable_count(self->jobs, &(struct tw_durable_filter){.states = 64}), -EINVAL);
     const struct tw_durable_filter malformed[] = {{.after_kind = "mail"},
                                                   {.kind = "mail", .after_kind = "post", .after = "17"},
                                                   {.after_kind = "\xff", .after = "17"},
@@ -199,14 +199,16 @@ TEST(what_is_not_there_is_not_found) {
 /* --- handling ------------------------------------------------------------------------------ */
 
 TEST(handlers_out_of_range_are_refused) {
-    const struct tw_durable_retries wrong[] = {
+    const struct tw_durable_handling wrong[] = {
         {.backoff_ns = -1},
         {.backoff_max_ns = -1},
         {.backoff_ns = HOUR, .backoff_max_ns = MINUTE},
         {.backoff_max_ns = TW_STORE_TIME_MAX / 2 + 1},
         {.attempts = UINT32_C(1) << 31},
+        {.rate = 1, .per_ns = MS - 1},
+        {.rate = 1, .per_ns = 366 * 24 * HOUR + 1},
     };
-    const struct tw_durable_retries most = {
+    const struct tw_durable_handling most = {
         .backoff_ns = TW_STORE_TIME_MAX / 2, .backoff_max_ns = TW_STORE_TIME_MAX / 2, .attempts = INT32_MAX};
     for (size_t i = 0; i < COUNT_OF(wrong); ++i)
         assert_refused(tw_durable_register(self->jobs, "bill", note, self, &wrong[i]), -EINVAL);

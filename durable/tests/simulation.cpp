@@ -434,9 +434,9 @@ std::int64_t &first_told(const process &by) {
     return static_cast<memory::connection *>(by.listening->inside)->listening.first_ready;
 }
 
-int read_notifications(void *raw, std::int64_t *ready_ns) {
+int read_notifications(void *raw, tw_store_notice *each, void *arg) {
     const bool is_told = first_told(of(raw)) != TW_NO_DEADLINE;  // saves system calls
-    return is_told ? faulty<&tw_store::read_notifications, 0>::call(raw, ready_ns) : 0;
+    return is_told ? faulty<&tw_store::read_notifications, 0>::call(raw, each, arg) : 0;
 }
 
 // Lets the process read a notification at once or later, or loses the notification.
@@ -444,9 +444,9 @@ void tell(process &whom) {
     if (whom.listening == nullptr || whom.is_told || first_told(whom) == TW_NO_DEADLINE)
         return;
     if (below(4) == 0) {
-        std::int64_t ready = 0;
+        const auto lose = [](const char *, std::int64_t, void *) {};
         ++seen["lost notifications"];
-        require(inner().read_notifications(whom.listening->inside, &ready) == 1, "nothing is lost");
+        require(inner().read_notifications(whom.listening->inside, lose, nullptr) == 0, "nothing is lost");
         return;
     }
     whom.is_told = true;
@@ -479,6 +479,7 @@ constexpr tw_store store = {
     .settle = settle,
     .listen = listen,
     .read_notifications = read_notifications,
+    .notify = faulty<&tw_store::notify, 0>::call,
     .announce = faulty<&tw_store::announce, of_member | survives_crash>::call,
     .members = faulty<&tw_store::members, 0>::call,
     .tallies = faulty<&tw_store::tallies, of_jobs>::call,
@@ -638,11 +639,11 @@ bool is_last(const tw_durable_fire &fire, const job_model &model) {
     return model.exists && fire.token == model.last_token && fire.due_ns == model.due;
 }
 
-constexpr tw_durable_retries retries = {1000, 2 * second, 10 * second};
+constexpr tw_durable_handling how = {1000, 2 * second, 10 * second, 0, 0, 0};
 
 std::int64_t delay_after(std::uint32_t failed_tries) {
-    return failed_tries < 4 ? std::min(retries.backoff_ns << (failed_tries - 1), retries.backoff_max_ns)
-                            : retries.backoff_max_ns;
+    return failed_tries < 4 ? std::min(how.backoff_ns << (failed_tries - 1), how.backoff_max_ns)
+                            : how.backoff_max_ns;
 }
 
 tw_durable_answer answer_to(const process &by, tw_durable_fire *fire) {
@@ -702,7 +703,7 @@ void begin_process() {
     const std::string address = "simulation:" + std::to_string(processes.size() - 1);
     const std::int64_t outage = std::exchange(outage_until, 0);  // tw_durable_open needs the database
     require(tw_durable_open(&member.jobs, member.rt, address.c_str(), &options) == 0 &&
-                tw_durable_register(member.jobs, "job", on_fire, &member, &retries) == 0,
+                tw_durable_register(member.jobs, "job", on_fire, &member, &how) == 0,
             "a process does not begin");
     outage_until = outage;
 }

@@ -519,7 +519,10 @@ TEST(missing_tables_and_columns_are_noticed) {
                                      .horizon_ns = 0,
                                      .limit = 9,
                                      .from_ns = 0,
-                                     .until_ns = 0};
+                                     .until_ns = 0,
+                                     .running = 0,
+                                     .pause_ns = 0,
+                                     .tolerance_ns = 0};
         const auto ignore = [](const tw_durable_entry *, std::int64_t, void *) { return 0; };
         const int claimed = sqlite_store.claim(to.raw(), &request, ignore, nullptr, &look);
         assert_true(put == -EPROTO || joined == -EPROTO || claimed == -EPROTO);
@@ -546,7 +549,10 @@ TEST(a_row_whose_key_is_no_text_fails_and_stops_no_other) {
                                  .horizon_ns = 0,
                                  .limit = 9,
                                  .from_ns = 0,
-                                 .until_ns = 0};
+                                 .until_ns = 0,
+                                 .running = 0,
+                                 .pause_ns = 0,
+                                 .tolerance_ns = 0};
     std::string claimed;
     tw_store_look look{};
     const auto add = [](const tw_durable_entry *entry, std::int64_t, void *arg) {

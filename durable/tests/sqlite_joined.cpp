@@ -47,7 +47,10 @@ struct shop {
                                      .horizon_ns = 0,
                                      .limit = 9,
                                      .from_ns = 0,
-                                     .until_ns = 0};
+                                     .until_ns = 0,
+                                     .running = 0,
+                                     .pause_ns = 0,
+                                     .tolerance_ns = 0};
         const auto add = [](const tw_durable_entry *, std::int64_t, void *arg) {
             return ++*static_cast<std::int64_t *>(arg), 0;
         };
@@ -113,15 +116,36 @@ TEST(without_a_transaction_each_call_is_one) {
 TEST(listeners_are_told_at_the_commit) {
     shop seller;
     const int line = sqlite_store.listen(seller.jobs.raw());
-    std::int64_t ready = 0;
     assert_true(line >= 0);
     seller.own.run("begin immediate");
     assert_int_equal(seller.put("17"), 0);
-    assert_int_equal(sqlite_store.read_notifications(seller.jobs.raw(), &ready), 0);
+    assert_false(was_told(seller.jobs.raw()));
     seller.own.run("commit");
     pollfd waiting{.fd = line, .events = POLLIN, .revents = 0};
     assert_int_equal(poll(&waiting, 1, 10'000), 1);
-    assert_int_equal(sqlite_store.read_notifications(seller.jobs.raw(), &ready), 1);
+    assert_true(was_told(seller.jobs.raw()));
+}
+
+TEST(a_removal_releases_the_job_that_waits_for_its_group) {
+    shop seller;
+    tw_durable_job part = job_of("part"), whole = job_of("whole");
+    part.group = whole.waits_for = "g";
+    seller.own.run("begin immediate");
+    assert_int_equal(tw_durable_put_sqlite(seller.own.db, nullptr, &part, TW_DURABLE_REPLACE), 0);
+    assert_int_equal(tw_durable_put_sqlite(seller.own.db, nullptr, &whole, TW_DURABLE_REPLACE), 0);
+    seller.own.run("commit");
+    assert_string_equal(seller.own.ask("select waits_for from tickwheel_job where key = 'whole'").c_str(),
+                        "g");
+    seller.own.run("begin immediate");
+    assert_int_equal(seller.remove("part"), 1);
+    seller.own.run("rollback; begin immediate");
+    assert_string_equal(seller.own.ask("select waits_for from tickwheel_job where key = 'whole'").c_str(),
+                        "g");
+    assert_int_equal(seller.remove("part"), 1);
+    seller.own.run("commit");
+    assert_string_equal(
+        seller.own.ask("select waits_for is null and ready >= due from tickwheel_job").c_str(), "1");
+    assert_int_equal(seller.start_all(), 1);
 }
 
 TEST(a_call_that_fails_leaves_the_transaction_open) {

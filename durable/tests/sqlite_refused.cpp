@@ -123,7 +123,10 @@ const operation operations[] = {
                                   .horizon_ns = 0,
                                   .limit = 9,
                                   .from_ns = 0,
-                                  .until_ns = 0};
+                                  .until_ns = 0,
+                                  .running = 0,
+                                  .pause_ns = 0,
+                                  .tolerance_ns = 0};
          tw_store_look look{};
          return sqlite_store.claim(to, &all, take, nullptr, &look);
      }},

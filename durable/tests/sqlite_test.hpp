@@ -25,6 +25,14 @@ namespace tickwheel::durable::tests {
 
 inline constexpr std::int64_t ms = 1'000'000, second = 1'000'000'000, minute = 60 * second;
 
+// True if notifications have arrived.
+inline bool was_told(void *raw) {
+    bool told = false;
+    const auto note = [](const char *, std::int64_t, void *arg) { *static_cast<bool *>(arg) = true; };
+    assert_int_equal(sqlite_store.read_notifications(raw, note, &told), 0);
+    return told;
+}
+
 // An empty folder, deleted with its contents. It is in /dev/shm if possible: commits there do not wait for a
 // disk, and no test here needs data to survive a power cut.
 class folder {

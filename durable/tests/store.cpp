@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <ctime>
 
@@ -57,6 +58,8 @@ seen copy_of(const tw_durable_entry &entry) {
     copy.holder = copy_of(entry.holder);
     copy.holder_id = entry.holder_id;
     copy.error = copy_of(entry.error);
+    copy.group = copy_of(entry.job.group);
+    copy.waits_for = copy_of(entry.job.waits_for);
     copy.state = entry.state;
     copy.ready = entry.ready_ns;
     copy.token = entry.token;
@@ -115,6 +118,16 @@ tw_store_outcome outcome_of(const seen &held, tw_store_outcome_kind what) {
     outcome.due_ns = held.job.due_ns;
     outcome.ready_ns = held.ready;
     return outcome;
+}
+
+std::optional<std::int64_t> first_notified(const tw_store &of, void *raw) {
+    std::int64_t first = TW_NO_DEADLINE;
+    const auto note = [](const char *, std::int64_t ready, void *arg) {
+        std::int64_t &known = *static_cast<std::int64_t *>(arg);
+        known = std::min(known, ready);
+    };
+    assert_int_equal(of.read_notifications(raw, note, &first), 0);
+    return first != TW_NO_DEADLINE ? std::optional<std::int64_t>(first) : std::nullopt;
 }
 
 std::vector<std::string> keys_of(const std::vector<seen> &entries) {
@@ -320,6 +333,22 @@ std::vector<seen> connection::claim(const tw_store_member &member, const std::ve
     return claimed;
 }
 
+int connection::try_claim_within(tw_store_claim limits, const tw_store_member &member, const char *kind,
+                                 std::size_t limit, std::vector<seen> &claimed) {
+    limits.member = member;
+    limits.kinds = &kind;
+    limits.kinds_count = 1;
+    limits.limit = limit;
+    return store().claim(raw_, &limits, take, &claimed, &look_);
+}
+
+std::vector<seen> connection::claim_within(const tw_store_claim &limits, const tw_store_member &member,
+                                           const char *kind, std::size_t limit) {
+    std::vector<seen> claimed;
+    assert_int_equal(try_claim_within(limits, member, kind, limit, claimed), 0);
+    return claimed;
+}
+
 tw_store_start connection::start(const tw_store_member &member, const seen &held) {
     tw_store_start request{};
     std::int64_t read = 0;
@@ -346,10 +375,7 @@ std::optional<std::int64_t> connection::notification(std::int64_t patience) {
     const std::int64_t until = steady_now() + patience;
     for (;;) {
         // Read before the wait: a notification may have come while another function used the connection.
-        std::int64_t ready = -1;
-        const int result = store().read_notifications(raw_, &ready);
-        assert_in_range(result, 0, 1);
-        if (result == 1)
+        if (const std::optional<std::int64_t> ready = first_notified(store(), raw_); ready)
             return ready;
         const std::int64_t left = until - steady_now();
         if (left <= 0 || poll(&waiting, 1, static_cast<int>(left / ms) + 1) <= 0)

@@ -29,7 +29,7 @@ inline constexpr std::int64_t us = 1000, ms = 1'000'000, second = 1'000'000'000,
 struct seen {
     std::string kind, key, payload;
     tw_durable_job job{};  // its texts and payload are above and below
-    std::optional<std::string> cron, zone, holder, error;
+    std::optional<std::string> cron, zone, holder, error, group, waits_for;
     tw_durable_state state = TW_DURABLE_PENDING;
     std::int64_t ready = 0, token = 0, row = 0, holder_id = 0;
     std::uint32_t attempts = 0;
@@ -95,6 +95,11 @@ class connection {
     int try_claim(const tw_store_member &member, const std::vector<const char *> &kinds,
                   std::int64_t horizon = 0, std::size_t limit = 1000, std::vector<seen> *claimed = nullptr,
                   std::int64_t from = 0);
+    // Claims with limits, which are those of `limits`, and so is `from_ns`. The first must succeed.
+    std::vector<seen> claim_within(const tw_store_claim &limits, const tw_store_member &member,
+                                   const char *kind, std::size_t limit = 1000);
+    int try_claim_within(tw_store_claim limits, const tw_store_member &member, const char *kind,
+                         std::size_t limit, std::vector<seen> &claimed);
     const tw_store_look &look() const { return look_; }  // of the last claim
     bool has_dead() const { return look_.lease_end_ns <= look_.now_ns; }
     tw_store_start start(const tw_store_member &member, const seen &held);
@@ -126,6 +131,9 @@ tw_durable_job job_of(const char *kind, const char *key, std::int64_t delay = 0)
 // The result points to the names in `held`.
 tw_store_outcome outcome_of(const seen &held, tw_store_outcome_kind what);
 std::vector<std::string> keys_of(const std::vector<seen> &entries);
+
+// The time of the first job in the notifications that have arrived.
+std::optional<std::int64_t> first_notified(const tw_store &of, void *raw);
 
 // Connections that are opened from now on have tables in a schema that no test has used.
 void name_schema();

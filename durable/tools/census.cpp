@@ -18,6 +18,7 @@ kind_census census_of(const tw_durable_tally &tally, std::size_t slots) {
     all.started = tally.started;
     all.failed.add(tally.failed);
     all.given_up.add(tally.given_up);
+    all.waiting.add(tally.waiting);
     all.first_ready_ns = tally.first_ready_ns;
     amount *const late[] = {&all.late_a_day, &all.late_an_hour, &all.late_a_minute, &all.late};
     for (std::size_t i = 0; i < std::size(late); ++i)
@@ -71,7 +72,7 @@ census::census(const connection &to, const char *only, const std::vector<std::in
         for (amount kind_census::*const field :
              {&kind_census::pending, &kind_census::late, &kind_census::late_a_minute,
               &kind_census::late_an_hour, &kind_census::late_a_day, &kind_census::failed,
-              &kind_census::given_up})
+              &kind_census::given_up, &kind_census::waiting})
             (sum.*field).add(each.*field);
         sum.held += each.held;
         sum.started += each.started;

@@ -36,7 +36,7 @@ struct amount {
 
 struct kind_census {
     std::string kind;
-    amount pending, failed, given_up;                      // each job is in one state
+    amount pending, failed, given_up, waiting;             // each job is in one state
     amount late, late_a_minute, late_an_hour, late_a_day;  // jobs that are pending or given up, and due
     std::uint64_t held = 0, started = 0;
     std::int64_t first_ready_ns = TW_NO_DEADLINE;

@@ -20,8 +20,10 @@ const char help[] =
     "\n"
     "  list [KIND]         lists jobs: names, due times and states\n"
     "  count [KIND]        prints the number of jobs\n"
-    "      --state STATE   only pending, held, started, failed or given_up jobs; may be repeated.\n"
-    "                      Periodic jobs are given_up if their last due time has used up its tries\n"
+    "      --state STATE   only pending, held, started, failed, given_up or waiting jobs; may be repeated.\n"
+    "                      Periodic jobs are given_up if their last due time has used up its tries. Waiting\n"
+    "                      jobs wait for a group\n"
+    "      --group GROUP   only jobs of this group\n"
     "      --late          only jobs that are due and not started, the longest overdue first\n"
     "      --older-than DURATION   only jobs that have been due for longer; without --state as --late\n"
     "      --sort ORDER    list: by name, or by due, the time at which jobs are due or tried again (name)\n"
@@ -44,14 +46,22 @@ const char help[] =
     "      --zone ZONE     the time zone of the expression: Europe/Berlin (UTC)\n"
     "      --missed WHAT   periodic: what to do with missed due times: coalesce, burst, skip (coalesce)\n"
     "      --grace DURATION   periodic: a due time is missed if it is late by more than this (1s)\n"
+    "      --group GROUP   the job belongs to this group\n"
+    "      --waits-for GROUP   the job waits until no job of this group is left\n"
+    "      --within DURATION   replacing the job again and again makes it due no later than this after the "
+    "first "
+    "put\n"
     "      --payload TEXT, --payload-file FILE   what the handler receives; - is the standard input\n"
     "      --keep          changes nothing if there is a job of this name\n"
     "  fire KIND KEY       makes a job fire now, also one that has failed or waits for its next try; a "
     "periodic\n"
     "                      job keeps its schedule\n"
     "  remove KIND KEY     removes a job\n"
-    "  remove [KIND]       removes all jobs that --state, --late, --older-than select; asks, or takes --yes\n"
-    "  requeue [KIND [KEY]]   makes failed jobs fire again, at once, without asking; takes --older-than\n"
+    "  remove [KIND]       removes all jobs that --state, --group, --late, --older-than select; asks, or "
+    "takes "
+    "--yes\n"
+    "  requeue [KIND [KEY]]   makes failed jobs fire again, at once, without asking; takes --group, "
+    "--older-than\n"
     "      --dry-run       remove, requeue: lists the jobs and changes nothing\n"
     "  watch [KIND]        shows late, started and failed jobs every second; q quits\n"
     "      --seconds S     time between two updates (1)\n"
@@ -86,14 +96,14 @@ constexpr unsigned any = ~0u, filtered = of(verb::list) | of(verb::count) | of(v
 using text = const std::string &;
 
 unsigned state_named(text name) {
-    constexpr std::string_view names[] = {"pending", "held", "started", "failed", "given_up"};
+    constexpr std::string_view names[] = {"pending", "held", "started", "failed", "given_up", "waiting"};
     for (unsigned i = 0; i < std::size(names); ++i)
         if (name == names[i])
             return 1u << i;
-    throw bad_usage("--state " + plain(name) + ": it is pending, held, started, failed or given_up");
+    throw bad_usage("--state " + plain(name) + ": it is pending, held, started, failed, given_up or waiting");
 }
 static_assert(TW_DURABLE_PENDING == 1 && TW_DURABLE_HELD == 2 && TW_DURABLE_STARTED == 4 &&
-              TW_DURABLE_FAILED == 8 && TW_DURABLE_GIVEN_UP == 16);
+              TW_DURABLE_FAILED == 8 && TW_DURABLE_GIVEN_UP == 16 && TW_DURABLE_WAITING == 32);
 
 tw_durable_missed missed_named(text name) {
     constexpr std::string_view names[] = {"coalesce", "burst", "skip"};
@@ -149,6 +159,11 @@ constexpr option_rule rules[] = {
     {"--dry-run", of(verb::remove) | of(verb::requeue), false, [](options &o, text) { o.dry_run = true; }},
     {"--yes", of(verb::remove), false, [](options &o, text) { o.yes = true; }},
     {"--state", filtered, true, [](options &o, text value) { o.states |= state_named(value); }},
+    {"--group", filtered | of(verb::requeue) | of(verb::put), true,
+     [](options &o, text value) { o.group = value; }},
+    {"--waits-for", of(verb::put), true, [](options &o, text value) { o.waits_for = value; }},
+    {"--within", of(verb::put), true,
+     [](options &o, text value) { o.within_ns = read_duration("--within", value); }},
     {"--after", of(verb::list), true, [](options &o, text value) { o.after = value; }},
     {"--limit", of(verb::list), true, [](options &o, text value) { o.limit = read_limit(value); }},
     {"--json", of(verb::list) | of(verb::get), false, [](options &o, text) { o.json = true; }},
@@ -253,8 +268,8 @@ void check_selection(const options &o) {
         throw bad_usage("--after goes with a kind");
     if (o.after && (o.late || o.older_than_ns || o.by_due))
         throw bad_usage("--after goes with the order of names");
-    if (o.key && (o.has_filter() || o.dry_run || o.yes))
-        throw bad_usage("--state, --late, --older-than, --dry-run and --yes go without a key");
+    if (o.key && o.what != verb::put && (o.has_filter() || o.dry_run || o.yes))
+        throw bad_usage("--state, --group, --late, --older-than, --dry-run and --yes go without a key");
     if (o.what == verb::remove && !o.key && !o.kind && !o.has_filter())
         throw bad_usage("remove takes a kind and a key, or says which jobs");
 }

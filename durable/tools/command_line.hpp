@@ -36,9 +36,10 @@ struct options {
     std::optional<std::string> kind, key;
 
     // True if the options select jobs other than by their kind.
-    bool has_filter() const { return states != 0 || late || older_than_ns; }
+    bool has_filter() const { return states != 0 || group || late || older_than_ns; }
 
-    unsigned states = 0;  // of tw_durable_filter
+    unsigned states = 0;               // of tw_durable_filter
+    std::optional<std::string> group;  // of the filter, and for put
     std::optional<std::string> after;
     std::optional<std::size_t> limit;
     bool json = false;
@@ -51,8 +52,8 @@ struct options {
     std::optional<std::string> file;  // for report
 
     // For put.
-    std::optional<std::int64_t> in_ns, at_ns, every_ns, grace_ns;
-    std::optional<std::string> cron, zone, payload, payload_file;
+    std::optional<std::int64_t> in_ns, at_ns, every_ns, grace_ns, within_ns;
+    std::optional<std::string> cron, zone, payload, payload_file, waits_for;
     tw_durable_missed missed = TW_DURABLE_COALESCE;
     bool keep = false;
 

@@ -46,8 +46,10 @@ std::string schedule_of(const tw_durable_job &job) {
     return plain(job.cron) + (job.zone != nullptr ? " " + plain(job.zone) : "");
 }
 
-// When the job can fire; a failed job does not wait for that.
+// When the job can fire; a failed job does not wait for that, and of a waiting job it is not known.
 std::string when(const tw_durable_entry &entry, std::int64_t now_ns) {
+    if (entry.state == TW_DURABLE_WAITING)
+        return "";
     return relative(entry.ready_ns, now_ns, entry.state == TW_DURABLE_FAILED ? "ago" : "late");
 }
 
@@ -96,12 +98,15 @@ const char *name_of(tw_durable_state state) {
         return "failed";
     case TW_DURABLE_GIVEN_UP:
         return "given_up";
+    case TW_DURABLE_WAITING:
+        return "waiting";
     }
     return "unknown";
 }
 
 std::vector<std::string> heads() {
-    return {"KIND", "KEY", "STATE", "DUE", "WHEN", "FAILED TRIES", "SCHEDULE", "HOLDER", "PAYLOAD", "ERROR"};
+    return {"KIND",     "KEY",   "STATE",     "DUE",    "WHEN",    "FAILED TRIES",
+            "SCHEDULE", "GROUP", "WAITS FOR", "HOLDER", "PAYLOAD", "ERROR"};
 }
 
 std::vector<std::string> row(const tw_durable_entry &entry, std::int64_t now_ns, std::size_t most) {
@@ -113,6 +118,8 @@ std::vector<std::string> row(const tw_durable_entry &entry, std::int64_t now_ns,
             when(entry, now_ns),
             entry.attempts != 0 ? std::to_string(entry.attempts) : "",
             cut(schedule_of(job), most),
+            cut(plain_or_nothing(job.group), most),
+            cut(plain_or_nothing(job.waits_for), most),
             cut(plain_or_nothing(entry.holder), most),
             job.size != 0 ? short_payload(payload_of(job), std::min(most, widest_payload)) : "",
             cut(plain_or_nothing(entry.error), most)};
@@ -128,8 +135,13 @@ std::string described(const tw_durable_entry &entry, std::int64_t now_ns) {
     const tw_durable_job &job = entry.job;
     std::string all = line("kind", plain(job.kind)) + line("key", plain(job.key)) +
                       line("state", name_of(entry.state)) +
-                      line("due", local_time(job.due_ns) + " (" + utc_time(job.due_ns) + ")") +
-                      line(entry.ready_ns != job.due_ns ? "next try" : "when", when(entry, now_ns));
+                      line("due", local_time(job.due_ns) + " (" + utc_time(job.due_ns) + ")");
+    if (entry.state != TW_DURABLE_WAITING)
+        all += line(entry.ready_ns != job.due_ns ? "next try" : "when", when(entry, now_ns));
+    if (job.group != nullptr)
+        all += line("group", plain(job.group));
+    if (job.waits_for != nullptr)
+        all += line("waits for", plain(job.waits_for));
     if (is_periodic(job))
         all += line("schedule", schedule_of(job)) +
                line("missed", std::string(name_of(job.missed)) + ", after " + duration(job.grace_ns));
@@ -149,8 +161,10 @@ std::string described(const tw_durable_entry &entry, std::int64_t now_ns) {
 std::string json_of(const tw_durable_entry &entry) {
     const tw_durable_job &job = entry.job;
     return "{\"kind\": " + json(job.kind) + ", \"key\": " + json(job.key) + ", \"state\": \"" +
-           name_of(entry.state) + "\", \"due\": \"" + utc_time(job.due_ns) + "\", \"ready\": \"" +
-           utc_time(entry.ready_ns) + "\"" + json_schedule(job) +
+           name_of(entry.state) + "\", \"due\": \"" + utc_time(job.due_ns) + "\", \"ready\": " +
+           (entry.state != TW_DURABLE_WAITING ? '"' + utc_time(entry.ready_ns) + '"' : "null") +
+           json_schedule(job) + ", \"group\": " + json_or_null(job.group) +
+           ", \"waits_for\": " + json_or_null(job.waits_for) +
            ", \"attempts\": " + std::to_string(entry.attempts) +
            ", \"token\": " + std::to_string(entry.token) + ", \"holder\": " + json_or_null(entry.holder) +
            ", \"holder_id\": " + (entry.holder_id != 0 ? std::to_string(entry.holder_id) : "null") +

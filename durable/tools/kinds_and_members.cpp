@@ -54,13 +54,13 @@ int kinds(const options &o) {
     const connection to(o);
     const census all(to, nullptr);
     table shown({"KIND", "PENDING", "LATE", "BY A MINUTE", "BY AN HOUR", "BY A DAY", "FIRST", "HELD",
-                 "STARTED", "FAILED", "GIVEN UP", "HANDLED BY"});
+                 "STARTED", "FAILED", "GIVEN UP", "WAITING", "HANDLED BY"});
     for (const kind_census &each : all.kinds)
         shown.add({cut(plain(each.kind), widest), or_nothing(each.pending), or_nothing(each.late),
                    or_nothing(each.late_a_minute), or_nothing(each.late_an_hour), or_nothing(each.late_a_day),
                    each.first_ready_ns != TW_NO_DEADLINE ? relative(each.first_ready_ns, all.now_ns) : "",
                    or_nothing(each.held), or_nothing(each.started), or_nothing(each.failed),
-                   or_nothing(each.given_up),
+                   or_nothing(each.given_up), or_nothing(each.waiting),
                    each.handled_by != 0 ? std::to_string(each.handled_by)
                    : all.all_tell_kinds ? "nobody"
                                         : "?"});

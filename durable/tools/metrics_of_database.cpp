@@ -19,11 +19,10 @@ void print_states(const census &all) {
     head("tickwheel_jobs", "Jobs by kind and state; counting stops at 100000.");
     for (const kind_census &each : all.kinds) {
         const std::string kind = durable::label_text(each.kind);
-        const std::pair<const char *, std::uint64_t> states[] = {{"pending", each.pending.least},
-                                                                 {"held", each.held},
-                                                                 {"started", each.started},
-                                                                 {"failed", each.failed.least},
-                                                                 {"given_up", each.given_up.least}};
+        const std::pair<const char *, std::uint64_t> states[] = {
+            {"pending", each.pending.least},   {"held", each.held},
+            {"started", each.started},         {"failed", each.failed.least},
+            {"given_up", each.given_up.least}, {"waiting", each.waiting.least}};
         for (const auto &[state, count] : states)
             std::printf("tickwheel_jobs{kind=%s,state=\"%s\"} %" PRIu64 "\n", kind.c_str(), state, count);
     }

@@ -368,8 +368,8 @@ std::string jobs(const connection &to, const census &all, const char *name, unsi
 }
 
 std::string kinds(const census &all) {
-    html_table shown(
-        {"Kind", "Handled by", "Pending", "First", "Late", "Held", "Running", "Failed", "Given up"});
+    html_table shown({"Kind", "Handled by", "Pending", "First", "Late", "Held", "Running", "Failed",
+                      "Given up", "Waiting"});
     const auto number = [](std::uint64_t count) { return count != 0 ? std::to_string(count) : ""; };
     const auto some = [](const amount &count) { return count.least != 0 ? count.text() : ""; };
     for (const kind_census &each : all.kinds)
@@ -381,7 +381,7 @@ std::string kinds(const census &all) {
                    some(each.pending),
                    each.first_ready_ns != TW_NO_DEADLINE ? relative(each.first_ready_ns, all.now_ns) : "",
                    some(each.late), number(each.held), number(each.started), some(each.failed),
-                   some(each.given_up)});
+                   some(each.given_up), some(each.waiting)});
     return shown.is_empty() ? in("p class=calm", "There are no jobs.") + "\n"
                             : section("Kinds", shown.text());
 }

@@ -116,6 +116,9 @@ tw_durable_job job_of(const options &o, const std::string &payload) {
     job.zone = text_of(o.zone);
     job.missed = o.missed;
     job.grace_ns = o.grace_ns.value_or(0);
+    job.group = text_of(o.group);
+    job.waits_for = text_of(o.waits_for);
+    job.within_ns = o.within_ns.value_or(0);
     return job;
 }
 
@@ -157,6 +160,7 @@ tw_durable_filter filter_of(const options &o, std::int64_t now_ns) {
     filter.states = o.states != 0 || !is_late
                         ? o.states
                         : unsigned{TW_DURABLE_PENDING | TW_DURABLE_GIVEN_UP | TW_DURABLE_HELD};
+    filter.group = text_of(o.group);
     filter.after = text_of(o.after);
     filter.limit = o.limit.value_or(0);
     if (is_late)

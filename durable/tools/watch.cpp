@@ -58,7 +58,8 @@ class look {
         lines all = {local_time(all_.now_ns) + " by the database's clock; " + std::to_string(all_.alive) +
                          (all_.alive == 1 ? " process is alive" : " processes are alive"),
                      late + ", " + std::to_string(sum.held) + " held, " + std::to_string(sum.started) +
-                         " started, " + sum.failed.text() + " failed, " + sum.given_up.text() + " given up"};
+                         " started, " + sum.failed.text() + " failed, " + sum.given_up.text() + " given up" +
+                         (sum.waiting.least != 0 ? ", " + sum.waiting.text() + " waiting" : "")};
         std::string nobody;
         for (const kind_census &each : all_.kinds)
             if (all_.nobody_handles(each))

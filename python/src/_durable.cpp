@@ -338,20 +338,20 @@ void free_connection(PyObject *self) {
 
 // --- calls -------------------------------------------------------------------------------------
 
-// register(kind, callable, attempts, backoff_ns, backoff_max_ns)
+// register(kind, callable, attempts, backoff_ns, backoff_max_ns, running, rate, per_ns)
 PyObject *register_handler(PyObject *self, PyObject *arguments) {
     connection *const of = connection_at(self);
     const char *kind;
     PyObject *callable;
-    unsigned attempts;
-    long long backoff, longest;
-    if (!PyArg_ParseTuple(arguments, "sOILL", &kind, &callable, &attempts, &backoff, &longest))
+    unsigned attempts, running, rate;
+    long long backoff, longest, per;
+    if (!PyArg_ParseTuple(arguments, "sOILLIIL", &kind, &callable, &attempts, &backoff, &longest, &running,
+                          &rate, &per))
         return nullptr;
-    const tw_durable_retries retries = {attempts, backoff, longest};
+    const tw_durable_handling how = {attempts, backoff, longest, running, rate, per};
     handler &added = of->handlers.emplace_back(handler{of, Py_NewRef(callable)});
-    const std::int64_t error = without_gil(of, [&](tw_durable *jobs) {
-        return tw_durable_register(jobs, kind, call_handler, &added, &retries);
-    });
+    const std::int64_t error = without_gil(
+        of, [&](tw_durable *jobs) { return tw_durable_register(jobs, kind, call_handler, &added, &how); });
     if (error != 0) {
         Py_CLEAR(of->handlers.back().callable);
         of->handlers.pop_back();
@@ -362,10 +362,11 @@ PyObject *register_handler(PyObject *self, PyObject *arguments) {
 bool read_job(PyObject *from, tw_durable_job &job) {
     Py_ssize_t size;
     const char *payload;
-    long long due, period, grace;
+    long long due, period, grace, within;
     int missed;
-    if (!PyArg_ParseTuple(from, "ssy#LpLzziL", &job.kind, &job.key, &payload, &size, &due, &job.absolute,
-                          &period, &job.cron, &job.zone, &missed, &grace))
+    if (!PyArg_ParseTuple(from, "ssy#LpLzziLzzL", &job.kind, &job.key, &payload, &size, &due, &job.absolute,
+                          &period, &job.cron, &job.zone, &missed, &grace, &job.group, &job.waits_for,
+                          &within))
         return false;
     job.payload = payload;
     job.size = static_cast<std::size_t>(size);
@@ -373,6 +374,7 @@ bool read_job(PyObject *from, tw_durable_job &job) {
     job.period_ns = period;
     job.missed = static_cast<tw_durable_missed>(missed);
     job.grace_ns = grace;
+    job.within_ns = within;
     return true;
 }
 
@@ -426,7 +428,7 @@ PyObject *fire_now(PyObject *self, PyObject *arguments) {
 }
 
 struct row {
-    std::string kind, key, payload, cron, zone, holder, error;
+    std::string kind, key, payload, cron, zone, holder, error, group, waits_for;
     bool is_held, has_error;
     tw_durable_entry entry;
 
@@ -434,20 +436,21 @@ struct row {
         : kind(from.job.kind), key(from.job.key),
           payload(static_cast<const char *>(from.job.payload), from.job.size), cron(text(from.job.cron)),
           zone(text(from.job.zone)), holder(text(from.holder)), error(text(from.error)),
-          is_held(from.holder != nullptr), has_error(from.error != nullptr), entry(from) {}
+          group(text(from.job.group)), waits_for(text(from.job.waits_for)), is_held(from.holder != nullptr),
+          has_error(from.error != nullptr), entry(from) {}
 
     static const char *text(const char *from) { return from != nullptr ? from : ""; }
     const char *unless_empty(const std::string &from) const { return from.empty() ? nullptr : from.c_str(); }
 
     PyObject *tuple() const {
-        return Py_BuildValue("ssy#LLLzziILzLz", kind.c_str(), key.c_str(), payload.data(),
-                             static_cast<Py_ssize_t>(payload.size()),
-                             static_cast<long long>(entry.job.due_ns), static_cast<long long>(entry.ready_ns),
-                             static_cast<long long>(entry.job.period_ns), unless_empty(cron),
-                             unless_empty(zone), static_cast<int>(entry.state),
-                             static_cast<unsigned>(entry.attempts), static_cast<long long>(entry.token),
-                             is_held ? holder.c_str() : nullptr, static_cast<long long>(entry.holder_id),
-                             has_error ? error.c_str() : nullptr);
+        return Py_BuildValue(
+            "ssy#LLLzziILzLzzz", kind.c_str(), key.c_str(), payload.data(),
+            static_cast<Py_ssize_t>(payload.size()), static_cast<long long>(entry.job.due_ns),
+            static_cast<long long>(entry.ready_ns), static_cast<long long>(entry.job.period_ns),
+            unless_empty(cron), unless_empty(zone), static_cast<int>(entry.state),
+            static_cast<unsigned>(entry.attempts), static_cast<long long>(entry.token),
+            is_held ? holder.c_str() : nullptr, static_cast<long long>(entry.holder_id),
+            has_error ? error.c_str() : nullptr, unless_empty(group), unless_empty(waits_for));
     }
 };
 
@@ -490,8 +493,8 @@ PyObject *get(PyObject *self, PyObject *arguments) {
 bool read_filter(PyObject *arguments, tw_durable_filter &filter) {
     Py_ssize_t limit;
     long long before, from;
-    if (!PyArg_ParseTuple(arguments, "zIznzLL", &filter.kind, &filter.states, &filter.after, &limit,
-                          &filter.after_kind, &before, &from))
+    if (!PyArg_ParseTuple(arguments, "zIznzLLz", &filter.kind, &filter.states, &filter.after, &limit,
+                          &filter.after_kind, &before, &from, &filter.group))
         return false;
     filter.limit = static_cast<std::size_t>(limit);
     filter.ready_before_ns = before;
@@ -499,8 +502,8 @@ bool read_filter(PyObject *arguments, tw_durable_filter &filter) {
     return true;
 }
 
-// list(kind, states, after, limit, after_kind, ready_before_ns, ready_from_ns), and the same for count,
-// cancel_many and requeue_many
+// list(kind, states, after, limit, after_kind, ready_before_ns, ready_from_ns, group), and the same for
+// count, cancel_many and requeue_many
 PyObject *list(PyObject *self, PyObject *arguments) {
     tw_durable_filter filter = {};
     std::vector<row> rows;
@@ -589,10 +592,11 @@ struct tally {
         PyObject *const by_time = tuple_of(pending, PyLong_FromUnsignedLongLong);
         return by_time == nullptr
                    ? nullptr
-                   : Py_BuildValue("sKKKKLN", kind.c_str(), static_cast<unsigned long long>(seen.held),
+                   : Py_BuildValue("sKKKKKLN", kind.c_str(), static_cast<unsigned long long>(seen.held),
                                    static_cast<unsigned long long>(seen.started),
                                    static_cast<unsigned long long>(seen.failed),
                                    static_cast<unsigned long long>(seen.given_up),
+                                   static_cast<unsigned long long>(seen.waiting),
                                    static_cast<long long>(seen.first_ready_ns), by_time);
     }
 };

@@ -36,8 +36,8 @@ class OnVirtualTime(unittest.TestCase):
         self.addCleanup(self.jobs.close)
         self.fires = []
 
-    def note(self, kind="k", answer=None, **retries):
-        @self.jobs.handler(kind, **retries)
+    def note(self, kind="k", answer=None, **how):
+        @self.jobs.handler(kind, **how)
         def on_fire(fire):
             self.fires.append(fire)
             return answer(fire) if answer else None
@@ -71,6 +71,17 @@ class OnVirtualTime(unittest.TestCase):
         self.jobs.advance(15)
         self.assertEqual([fire.attempt for fire in self.fires], [1, 1, 1])
         self.assertEqual(self.jobs.stats()["again"], 2)
+
+    def test_limits(self):
+        self.note("mail", running=1, rate=2, per=60)
+        for key in range(5):
+            self.jobs.put("mail", str(key))
+        self.jobs.advance(59)
+        self.assertEqual(len(self.fires), 2)
+        self.jobs.advance(60)
+        self.assertEqual(len(self.fires), 4)
+        with self.assertRaises(ValueError):
+            self.note("wrong", per=0.0001)
 
     def test_an_exception_is_a_failed_try_with_its_text(self):
         broken = True
@@ -107,6 +118,24 @@ class OnVirtualTime(unittest.TestCase):
         self.assertEqual([fire.key for fire in self.fires].count("period"), 24)
         self.assertEqual([fire.key for fire in self.fires].count("cron"), 1)
         self.assertEqual(self.jobs.get("k", "period").every, timedelta(hours=1))
+
+    def test_a_job_waits_for_a_group(self):
+        self.note()
+        self.jobs.put_many([Job("k", "last", waits_for="g"), Job("k", "1", group="g"), Job("k", "2", delay=60, group="g")])
+        self.jobs.advance(30)
+        last = self.jobs.get("k", "last")
+        self.assertEqual((last.state, last.ready, last.waits_for, last.group), (State.WAITING, None, "g", None))
+        self.assertEqual([entry.key for entry in self.jobs.list(group="g")], ["2"])
+        self.assertEqual((self.jobs.count(group="g"), self.jobs.count(states=State.WAITING)), (1, 1))
+        self.jobs.advance(60)
+        self.assertEqual([fire.key for fire in self.fires], ["1", "2", "last"])
+
+    def test_puts_have_an_end(self):
+        self.note()
+        for _ in range(10):
+            self.jobs.put("k", "save", delay=5, within=timedelta(seconds=8))
+            self.jobs.advance(1)
+        self.assertEqual(len(self.fires), 1)
 
     def test_a_coroutine_runs_to_its_end(self):
         @self.jobs.handler("k")

@@ -63,6 +63,7 @@ class State(enum.IntFlag):
     STARTED = 4
     FAILED = 8
     GIVEN_UP = 16
+    WAITING = 32
 
 
 class Event(enum.IntEnum):
@@ -124,6 +125,9 @@ class Job:
     zone: str | None = None
     missed: _Missed = "coalesce"
     grace: _Span = 0  # 0 stands for 1 s
+    group: str | None = None  # the job belongs to this group until it has ended
+    waits_for: str | None = None  # it fires when no job of this group is left, and not before it is due
+    within: _Span = 0  # puts that replace it make it due no later than this long after the first
 
     def _native(self) -> tuple[Any, ...]:
         if self.missed not in _MISSED:
@@ -134,7 +138,7 @@ class Job:
             raise ValueError("the job has a delay and a time")
         due = _ns(self.delay) if self.at is None else _ns(self.at - _EPOCH)
         return (self.kind, self.key, _bytes(self.payload), due, self.at is not None, _ns(self.every), self.cron,
-                self.zone, _MISSED[self.missed], _ns(self.grace))
+                self.zone, _MISSED[self.missed], _ns(self.grace), self.group, self.waits_for, _ns(self.within))
 
 
 class _Schedule(TypedDict, total=False):
@@ -147,6 +151,9 @@ class _Schedule(TypedDict, total=False):
     zone: str | None
     missed: _Missed
     grace: _Span
+    group: str | None
+    waits_for: str | None
+    within: _Span
 
 
 class _Payload:
@@ -167,7 +174,7 @@ class Entry(_Payload):
     key: str
     payload: bytes
     due: datetime  # the due time that fires next
-    ready: datetime  # when it can fire: due, or later after a failure
+    ready: datetime | None  # when it can fire: due, or later after a failure; None: it waits for a group
     every: timedelta
     cron: str | None
     zone: str | None
@@ -177,12 +184,15 @@ class Entry(_Payload):
     holder: str | None
     holder_id: int  # the id of the member that holds the job; 0: none
     error: str | None  # why the last try failed
+    group: str | None
+    waits_for: str | None  # None unless it is waiting
 
     @classmethod
     def _of(cls, row: tuple[Any, ...]) -> Self:
         kind, key, payload, due, ready, every, cron, zone, state, *rest = row
-        return cls(kind, key, payload, _time(due), _time(ready), timedelta(microseconds=every // 1000), cron, zone,
-                   State(state), *rest)
+        state = State(state)
+        return cls(kind, key, payload, _time(due), _time(ready) if state != State.WAITING else None,
+                   timedelta(microseconds=every // 1000), cron, zone, state, *rest)
 
 
 @dataclass(frozen=True)
@@ -215,6 +225,7 @@ class Tally:
     started: int
     failed: int
     given_up: int  # these count as pending, too
+    waiting: int  # for the jobs of a group; these do not count as pending
     first_ready: datetime | None  # when the first pending job is ready; None: none is pending
     pending: tuple[int, ...]  # by the times given to Jobs.tallies; the last number is of jobs that are ready later
 
@@ -265,11 +276,13 @@ class _Filter(TypedDict, total=False):
     after_kind: str | None
     ready_before: datetime | None
     ready_from: datetime | None
+    group: str | None
 
 
-def _filter(kind, states=State(0), after=None, limit=0, after_kind=None, ready_before=None, ready_from=None):
+def _filter(kind, states=State(0), after=None, limit=0, after_kind=None, ready_before=None, ready_from=None,
+            group=None):
     return (kind, states, after, limit, after_kind, _reading(ready_before) if ready_before else 0,
-            _reading(ready_from) if ready_from else 0)
+            _reading(ready_from) if ready_from else 0, group)
 
 
 def _answer(result: Again | None) -> int | None:
@@ -430,17 +443,22 @@ class Jobs:
     # --- handling ---
 
     def handler(
-        self, kind: str, *, attempts: int = 0, backoff: _Span = 0, backoff_max: _Span = 0
+        self, kind: str, *, attempts: int = 0, backoff: _Span = 0, backoff_max: _Span = 0, running: int = 0,
+        rate: int = 0, per: _Span = 0
     ) -> Callable[[_Handler], _Handler]:
         """Decorates the function that handles a kind. The function receives a Fire, and returns None if the work is
         done, or again(). An exception is a failed try, and its text the reason. Several threads may call the function
         at the same time. Coroutines run on an event loop on a thread of its own, and hold no thread while they wait.
+
+        Limits for all processes together: at most `running` jobs of the kind run at a time, and at most `rate` start
+        within any time of the length `per`, by default a second. See struct tw_durable_handling in durable.h.
         """
         def add(function: _Handler) -> _Handler:
             with self._lock:
                 if kind in self._handlers:
                     raise ValueError(f"the kind {kind} has a handler already")
-                arguments = (kind, self._wrapped(function), attempts, _ns(backoff), _ns(backoff_max))
+                arguments = (kind, self._wrapped(function), attempts, _ns(backoff), _ns(backoff_max), running, rate,
+                             _ns(per))
                 if self._worker is not None:
                     self._worker.register(*arguments)
                 self._handlers[kind] = arguments

@@ -15,7 +15,7 @@
  *
  * Conventions are those of runtime.h, and:
  *   Arguments  `durable` is the connection of this process with a database. `kind` and `key` name the job
- *              that the call is about. `options` and `retries` may be null. Texts end with a zero byte.
+ *              that the call is about. `options` and `how` may be null. Texts end with a zero byte.
  *   Names      The name of a job is its kind and its key: texts in UTF-8 of 1 to TW_DURABLE_NAME_MAX bytes,
  *              with any character but the zero byte. There is at most one job of each name.
  *   Time       Of the database's clock: nanoseconds since 1970, UTC. Times are kept in whole
@@ -87,6 +87,15 @@ struct tw_durable_job {
     const char *zone;              /* the time zone of `cron`, as in "Europe/Berlin"; NULL: UTC */
     enum tw_durable_missed missed; /* 0: TW_DURABLE_COALESCE */
     int64_t grace_ns;              /* 0: 1 s */
+
+    /* For jobs that fire once. See "Chains" in durable/docs/DURABLE.md. Groups have names like keys. */
+    const char *group;     /* the job belongs to this group until it has ended or was removed. A failed job
+                              still belongs to its group. NULL: none */
+    const char *waits_for; /* the job fires when no job of this group is left, and not before it is due; not
+                              its own group. NULL: none */
+    int64_t within_ns;     /* for puts of the same job again and again: its first put sets an end, this long
+                              after itself. The puts that replace the job before it fires, and have a
+                              `within_ns` too, keep that end, and none makes it due later. 0: no end */
 };
 
 /* What a put does with an existing job of the same name. */
@@ -99,19 +108,21 @@ enum tw_durable_existing {
 };
 
 enum tw_durable_state {
-    TW_DURABLE_PENDING = 1,  /* waits until it is due, or for its next try */
-    TW_DURABLE_HELD = 2,     /* a member holds it, because it is due soon */
-    TW_DURABLE_STARTED = 4,  /* its handler runs, or will as soon as a worker of its member is free */
-    TW_DURABLE_FAILED = 8,   /* its last try has failed; it stays until you requeue, replace or remove it */
-    TW_DURABLE_GIVEN_UP = 16 /* periodic: the last try for the former due time has failed, and the job waits
-                                for the next due time; `error` says why */
+    TW_DURABLE_PENDING = 1,   /* waits until it is due, or for its next try */
+    TW_DURABLE_HELD = 2,      /* a member holds it, because it is due soon */
+    TW_DURABLE_STARTED = 4,   /* its handler runs, or will as soon as a worker of its member is free */
+    TW_DURABLE_FAILED = 8,    /* its last try has failed; it stays until you requeue, replace or remove it */
+    TW_DURABLE_GIVEN_UP = 16, /* periodic: the last try for the former due time has failed, and the job waits
+                                 for the next due time; `error` says why */
+    TW_DURABLE_WAITING = 32   /* waits for the jobs of a group to end: `job.waits_for` */
 };
 
 /* A job as the database stores it. Its pointers are valid during the visit. */
 struct tw_durable_entry {
-    struct tw_durable_job job; /* `absolute`, and due_ns is the due time that fires next */
+    struct tw_durable_job job; /* `absolute`, and due_ns is the due time that fires next; without the
+                                  `within_ns` of the put. `waits_for` is null unless the job is waiting */
     enum tw_durable_state state;
-    int64_t ready_ns;   /* when it can fire: due_ns, or later after a failure */
+    int64_t ready_ns;   /* when it can fire: due_ns, or later after a failure; TW_NO_DEADLINE: waiting */
     uint32_t attempts;  /* tries for this due time that have failed */
     int64_t token;      /* of the last claim; 0: none yet */
     const char *holder; /* name of the member that holds the job; NULL: none */
@@ -141,6 +152,8 @@ struct tw_durable_filter {
     /* With ready_before_ns: only jobs that are ready at this time or later. With `after`, of the jobs that
      * are ready at this very time only those after that name. */
     int64_t ready_from_ns;
+
+    const char *group; /* only jobs of this group; NULL: of any or none */
 };
 
 /* --- opening ---------------------------------------------------------------------------- */
@@ -308,13 +321,30 @@ int tw_durable_answer_later(struct tw_durable *durable, struct tw_durable_fire *
  * another process. */
 TW_MUST_CHECK int64_t tw_durable_lease(const struct tw_durable_fire *fire);
 
-/* Options of tw_durable_register. All zeroes, or a null pointer instead, gives the defaults. */
-struct tw_durable_retries {
+/* How a process handles a kind: the options of tw_durable_register. All zeroes, or a null pointer instead,
+ * gives the defaults.
+ *
+ * The two limits hold for all processes together. A process that has a limit claims a job of the kind only
+ * when the job is due, and then only if the database allows one more by this process's own numbers. So while
+ * processes have different numbers, as during a deployment, the highest one holds, and a process without a
+ * limit ignores that of the others. Jobs that processes without a limit have claimed need not count. */
+struct tw_durable_handling {
     uint32_t attempts;      /* tries for a due time, the first included. After the last a job is
                                TW_DURABLE_FAILED; a periodic one goes on with its next due time. 0: 20. A try
                                whose process ends counts */
     int64_t backoff_ns;     /* the delay after the first failure; each further one doubles it. 0: 1 s */
     int64_t backoff_max_ns; /* the longest delay, not less than the first. 0: 1 h */
+
+    uint32_t running; /* the most jobs of this kind that run at a time. 0: no limit. A job counts from its
+                         claim until the database has its answer: also while the job waits for a worker or
+                         for an answer that comes later, and after the process has ended or was cut off,
+                         until others take over its jobs. A job that waits for its next try does not count.
+                         Nor does a handler whose job was removed, replaced or taken over: in these cases
+                         more than `running` handlers can run */
+    uint32_t rate;    /* at most this many jobs of this kind start within any time of the length `per_ns`. 0:
+                         no limit. The starts are evenly spread, and each try is one. A start counts when the
+                         database has noted it; the handler is called when a worker is free */
+    int64_t per_ns;   /* 1 ms to 366 days; 0: 1 s. For 600 a minute: .rate = 600, .per_ns = 60 * TW_SECOND */
 };
 
 /* Makes this process handle a kind of jobs: calls fn(fire, arg) when one is due. A kind has one handler,
@@ -323,7 +353,7 @@ struct tw_durable_retries {
  *   -EEXIST  the kind has a handler already
  *   -EPERM   the connection was opened without a runtime */
 int tw_durable_register(struct tw_durable *durable, const char *kind, tw_durable_handler *fn, void *arg,
-                        const struct tw_durable_retries *retries);
+                        const struct tw_durable_handling *how);
 
 /* --- putting and removing --------------------------------------------------------------- */
 
@@ -362,10 +392,10 @@ int tw_durable_cancel(struct tw_durable *durable, const char *kind, const char *
  *   -ENOENT  `key` is not null, and no failed job has this name */
 int64_t tw_durable_requeue(struct tw_durable *durable, const char *kind, const char *key);
 
-/* Makes a job fire now, even if it waits for its due time or next try, or has failed. A job that fires once
- * keeps its due time. A periodic job keeps its schedule: it fires once more, a cron job for the present time,
- * a job with a period for the due time before the next, and then goes on with the due time for which it was
- * waiting.
+/* Makes a job fire now, even if it waits for its due time, its next try or a group, or has failed. A job that
+ * fires once keeps its due time. A periodic job keeps its schedule: it fires once more, a cron job for the
+ * present time, a job with a period for the due time before the next, and then goes on with the due time for
+ * which it was waiting.
  * Returns 1, or 0 if the job was started: then the call changes nothing.
  *   -EINVAL  also: a malformed name
  *   -ENOENT  there is no such job */
@@ -409,6 +439,7 @@ struct tw_durable_tally {
     const char *kind;
     uint64_t held, started, failed;
     uint64_t given_up;      /* these count as pending, too */
+    uint64_t waiting;       /* for the jobs of a group; these do not count as pending */
     int64_t first_ready_ns; /* when the first pending job is ready; TW_NO_DEADLINE: none is pending */
     const uint64_t
         *pending; /* pending[i]: pending jobs that are ready before times[i], and not before

@@ -65,10 +65,14 @@ enum class durable_event {
     refused = TW_DURABLE_REFUSED
 };
 
-struct durable_retries {
+// How a process handles a kind. The limits are explained at struct tw_durable_handling.
+struct durable_handling {
     std::uint32_t attempts = 0;               // 0 stands for 20
     std::chrono::nanoseconds backoff{0};      // 0 stands for 1 s
     std::chrono::nanoseconds backoff_max{0};  // 0 stands for 1 h
+    std::uint32_t running = 0;                // the most that run at a time in all processes; 0: no limit
+    std::uint32_t rate = 0;                   // the most that start within `per`; 0: no limit
+    std::chrono::nanoseconds per{0};          // 0 stands for 1 s
 };
 
 // The options without a comment are explained at struct tw_durable_options.
@@ -160,9 +164,10 @@ class durable : public detail::typed_puts<durable> {
     // Makes this process handle a kind of jobs: calls f(fire) on a worker when a job is due. f may be a
     // coroutine (handler.hpp), and is destroyed with the connection. An exception that leaves f counts as a
     // failure, with its text as the reason.
-    template <durable_handler F>
-    void handle(std::string_view kind, F f, const durable_retries &retries = {}) {
-        const tw_durable_retries c = {retries.attempts, retries.backoff.count(), retries.backoff_max.count()};
+    template <durable_handler F> void handle(std::string_view kind, F f, const durable_handling &how = {}) {
+        const tw_durable_handling c = {
+            how.attempts, how.backoff.count(), how.backoff_max.count(), how.running,
+            how.rate,     how.per.count()};
         const std::string name = detail::durable_text(kind);
         std::list<std::unique_ptr<detail::durable_callable>> stored;
         stored.push_back(std::make_unique<detail::stored_durable_callable<F>>(std::move(f), home_->runs));
@@ -175,8 +180,8 @@ class durable : public detail::typed_puts<durable> {
     // The same for a typed kind: calls f(value, fire). If the codec refuses the payload, the try has failed,
     // and f is not called.
     template <durable_value T, durable_handler<T> F>
-    void handle(const durable_kind<T> &kind, F f, const durable_retries &retries = {}) {
-        handle(kind.name, detail::typed_handler<T, F>{std::string(kind.name), std::move(f)}, retries);
+    void handle(const durable_kind<T> &kind, F f, const durable_handling &how = {}) {
+        handle(kind.name, detail::typed_handler<T, F>{std::string(kind.name), std::move(f)}, how);
     }
 
     // NOLINTBEGIN(readability-make-member-function-const): they change the database

@@ -12,6 +12,25 @@
  *     failed    no member holds it, and none may claim it
  *     given up  pending and periodic, with an error and no attempts, and ready when it is due: so `settle`
  *               leaves a periodic job when its last try has failed. Members treat it as a pending job
+ *     waiting   `waits_for` names a group. No member holds it, and none may claim it: `ready_ns` is
+ *               TW_NO_DEADLINE
+ *
+ * A group is the jobs that have its name in `group`, of any state. When no job of a group is left, the store
+ * releases the jobs that wait for it: each becomes pending, without `waits_for`, and ready when it is due, or
+ * now if that has passed; and the store notifies the connections that listen. The store looks whether a group
+ * has jobs left
+ *
+ *   - after `settle` has ended jobs of the group, or `remove` or `change` has removed some,
+ *   - after `put` has put jobs that wait for the group,
+ *   - after `put` has replaced jobs of the group by jobs that do not belong to it.
+ *
+ * A store that carries out one transaction at a time looks within that of the function. Any other store must
+ * look in a further transaction, which begins when the first is committed: if two transactions that each end
+ * one of the last two jobs looked within themselves, both would see the other's job, and no look would
+ * release the waiting jobs. That look can fail, or the process can end before it. So such a store also looks
+ * in each `claim` with `from_ns` 0 that does not reach its limit, for all groups, before it sets `next_ns`.
+ * If a look fails, the function has succeeded nevertheless. A release may survive a power cut only if the
+ * ends before it do.
  *
  * A member is a process that handles jobs. It has a number that is never used again, an epoch, and a time at
  * which its lease ends. A member whose lease has ended may renew it until another member declares it dead
@@ -74,7 +93,8 @@ struct tw_store_place {
 struct tw_store_put {
     const struct tw_durable_job *job; /* checked, with defaults filled in. A job with `cron` is `absolute`:
                                          its due_ns is the first due time */
-    int hold;                         /* not 0: the put also claims the job for the member; see `put` */
+    int hold;                         /* not 0: the put also claims the job for the member; see `put`. 0 for
+                                         a job that waits for a group */
 
     /* Results. */
     int existed; /* with `keep`: not 0 if there was a job of this name */
@@ -105,6 +125,18 @@ struct tw_store_claim {
     size_t limit;     /* at most this many jobs of all kinds together; 0: the call only looks */
     int64_t from_ns;  /* jobs that are ready before this time are left out, also from `next_ns` */
     int64_t until_ns; /* if `limit` is 0: so are jobs that are ready at this time or later; 0: none are */
+
+    /* The limits of a claim of one kind, with the horizon 0. The claims of a kind by which limits are kept
+     * happen one after the other; those of other kinds do not wait for them.
+     *
+     * `running`, unless 0: the claim leaves at most this many jobs that claims with `running` have taken and
+     * that members still hold, dead members included. Jobs that other calls have taken may count as well.
+     *
+     * `pause_ns`, unless 0: the store keeps a time for each kind, which begins in the past. A job may be
+     * claimed as long as this time is at most `tolerance_ns` from now; it then becomes pause_ns after itself,
+     * or after now if it has passed. */
+    uint32_t running;
+    int64_t pause_ns, tolerance_ns;
 };
 
 /* The results of a claim, apart from the jobs. A claim that has reached a limit other than 0 need not look
@@ -116,6 +148,11 @@ struct tw_store_look {
     int64_t lease_end_ns; /* when the first of the other members' leases ends; `bury` has work to do if this
                              time has come. The store may leave out members that hold no jobs and whose lease
                              lasts. TW_NO_DEADLINE: there is none */
+
+    /* Of a claim with limits that has not reached `limit`. */
+    int is_full;       /* not 0: as many jobs are held as `running` allows */
+    int64_t starts_ns; /* when another claim may take a job, by `pause_ns`, or because another transaction
+                          claims jobs of this kind just now; 0: now */
 };
 
 /* A held job to start. */
@@ -158,8 +195,9 @@ struct tw_store_outcome {
 enum tw_store_change {
     TW_STORE_REMOVE, /* deletes it, whichever member holds it */
     TW_STORE_FIRE    /* makes it ready now and pending, unless it is started or ready. A failed job then has
-                        no attempts and no error. If the due time is still to come, that of a job with a cron
-                        expression becomes now, and that of a job with a period a period earlier, so that the
+                        no attempts and no error, and a waiting job no group for which it waits. If the due
+                        time is still to come, that of a job with a cron expression becomes now, and that of a
+                        job with a period a period earlier, so that the
                         schedule stays. Notifies the connections that listen */
 };
 
@@ -173,6 +211,9 @@ typedef int tw_store_visitor(const struct tw_durable_entry *entry, void *arg);
 
 /* Receives a claimed job; otherwise like tw_store_visitor. */
 typedef int tw_store_taker(const struct tw_durable_entry *entry, int64_t row, void *arg);
+
+/* Receives a notification. */
+typedef void tw_store_notice(const char *kind, int64_t ready_ns, void *arg);
 
 struct tw_store {
     const char *scheme; /* the start of its addresses, up to the colon */
@@ -199,6 +240,10 @@ struct tw_store {
      * the existing one, whichever member held that: the new one is pending, with no attempts, and keeps the
      * token. If a job that is now pending is due within a minute, the store notifies the connections that
      * listen.
+     *
+     * A put of a job with `within_ns` sets its end, now + within_ns. If the job replaces one that has an end
+     * and no failed attempts, and has neither started nor failed, it takes over that end. Its due time is not
+     * later than its end. `settle` removes the end, except with TW_STORE_RELEASE.
      *
      * If a put has `hold`, and `keep` did not leave an existing job in place, the put also claims its job for
      * `member` in the same transaction, as `claim` does. The job stays pending if `member` is null or dead,
@@ -273,15 +318,19 @@ struct tw_store {
     /* --- notifications --- */
 
     /* Makes the connection listen. Returns a descriptor that becomes readable when other connections have
-     * put, requeued or released jobs that are ready within a minute. -EOPNOTSUPP, or a null pointer instead
-     * of this function: the database sends no notifications. */
+     * put, requeued or released jobs that are ready within a minute, or have called `notify`. -EOPNOTSUPP, or
+     * a null pointer instead of this function: the database sends no notifications. */
     int (*listen)(void *connection);
 
-    /* Reads the notifications. The library also calls this before each wait for the descriptor, because a
-     * notification that came while another function used the connection need not make the descriptor
-     * readable. Returns 1 and the time at which the first of these jobs is ready, 0 for now; or returns 0 if
-     * there was no notification. */
-    int (*read_notifications)(void *connection, int64_t *ready_ns);
+    /* Reads the notifications, and calls each(kind, ready_ns, arg) for them: the first job of this kind, or
+     * of any kind if `kind` is null, is ready at this time; 0: now. The library also calls this before each
+     * wait for the descriptor, because a notification that came while another function used the connection
+     * need not make the descriptor readable. */
+    int (*read_notifications)(void *connection, tw_store_notice *each, void *arg);
+
+    /* Notifies the connections that listen that a job of this kind may be claimed now: a limit leaves room
+     * again. Called only if `listen` has returned a descriptor. */
+    int (*notify)(void *connection, const char *kind);
 
     /* --- for people who look --- */
 

@@ -12,18 +12,23 @@ namespace tickwheel::durable::postgres {
 
 namespace {
 
-#define IS_PENDING "holder is null and not failed"
+// By `ready` rather than by `waits_for`: the index has it, so a search for pending jobs reads no waiting
+// ones.
+#define IS_IDLE "holder is null and not failed"
+#define IS_PENDING IS_IDLE " and ready < 'infinity'"
+#define IS_WAITING IS_IDLE " and ready = 'infinity' and waits_for is not null"
 #define IS_GIVEN_UP \
     IS_PENDING " and error is not null and attempts = 0 and ready = due and (period is not null or cron is " \
                "not null)"
 
 constexpr const char *columns =
     "kind, key, payload, due, ready, period, cron, zone, missed, grace, attempts, token, holder, started, "
-    "failed, error";
+    "failed, error, of_group, waits_for";
 
 struct dialect {
-    static constexpr const char *table = "$S.job", *pending = IS_PENDING, *given_up = IS_GIVEN_UP,
-                                *failed = "failed", *started = "started", *not_started = "not started";
+    static constexpr const char *table = "$S.job", *idle = IS_IDLE, *pending = IS_PENDING,
+                                *given_up = IS_GIVEN_UP, *waiting = IS_WAITING, *failed = "failed",
+                                *started = "started", *not_started = "not started";
 
     static std::string held() { return "ctid = any (" + rows_held_by("in (select id from $S.member)") + ")"; }
 
@@ -100,8 +105,9 @@ int list(session &server, const std::string &schema, const tw_durable_filter *fi
     const std::string from = chosen.from(columns);
     const std::string text =
         chosen.with() + "select kind, key, payload, due, ready, period, cron, zone, missed, grace, " +
-        "attempts, token, coalesce(job.holder, 0), started, failed, member.name, error from " + from +
-        " left join $S.member on member.id = job.holder" + chosen.order() + chosen.limit();
+        "attempts, token, coalesce(job.holder, 0), started, failed, member.name, error, of_group, waits_for "
+        "from " +
+        from + " left join $S.member on member.id = job.holder" + chosen.order() + chosen.limit();
     return patiently(server, [&] {
         return server.ask_for_each(
             in_schema(text.c_str(), schema), chosen.values().all, [&](const rows &found, int row) {
@@ -111,6 +117,8 @@ int list(session &server, const std::string &schema, const tw_durable_filter *fi
                 entry.state = state_of(entry.holder_id != 0, found.truth(row, 13), found.truth(row, 14));
                 entry.holder = found.text(row, 15);
                 entry.error = found.text(row, 16);
+                entry.job.group = found.text(row, 17);
+                entry.job.waits_for = found.text(row, 18);
                 if (entry.state == TW_DURABLE_PENDING)
                     entry.state = state_at_rest(entry);
                 return each(&entry, arg);
@@ -135,7 +143,7 @@ namespace {
 // job is due exactly when it is ready: such a fire counts as a try for exactly this due time, however late
 // the process takes it up.
 constexpr const char *fire = R"(
-update $S.job set holder = null, failed = false, ready = now.time,
+update $S.job set holder = null, failed = false, ready = now.time, waits_for = null,
     attempts = case when failed then 0 else attempts end, error = case when failed then null else error end,
     due = case when due <= now.time then due
         when cron is not null then now.time - interval '1 microsecond'
@@ -152,7 +160,7 @@ const char *changes(tw_store_change what) {
 }  // namespace
 
 int change(session &server, const std::string &schema, const tw_durable_filter *filter, const char *key,
-           tw_store_change what, tw_store_changed *each, void *arg) {
+           tw_store_change what, tw_store_changed *each, void *arg, std::set<std::string> &left) {
     selected chosen(*filter, key);
     const std::string from =
         chosen.from("ctid as place, kind, key, ready, token, holder is not null as held, started, failed");
@@ -165,15 +173,20 @@ int change(session &server, const std::string &schema, const tw_durable_filter *
         with + "near as materialized (select * from " + from + chosen.order() + chosen.limit() +
         "), free as materialized (select ctid as place from $S.job where ctid = any (array (select place "
         "from near)) for update" +
-        (key == nullptr ? " skip locked" : "") + "), done as (" + changed + " returning kind, key, ready), " +
+        (key == nullptr ? " skip locked" : "") + "), done as (" + changed +
+        " returning kind, key, ready, of_group), " +
         told(what == TW_STORE_FIRE ? "done" : "done where false") +
         " select kind, key, near.ready, token, held, started, failed, done.ready is not null, " +
-        changes(what) + ", (select count(*) from told) from near left join done using (kind, key)" +
+        changes(what) +
+        ", done.of_group, (select count(*) from told) from near left join done using (kind, key)" +
         chosen.order();
     rows found;
     const auto ask = [&] { return server.ask(in_schema(text.c_str(), schema), chosen.values().all, found); };
     if (const int error = key != nullptr ? ask() : patiently(server, ask); error != 0)
         return error;
+    for (int row = 0; what == TW_STORE_REMOVE && row < found.count(); ++row)
+        if (!found.is_null(row, 9))
+            left.insert(found.text(row, 9));
     for (int row = 0; row < found.count(); ++row) {
         tw_durable_entry entry = {};
         entry.job.kind = found.text(row, 0);
@@ -204,17 +217,17 @@ int tallies(session &server, const std::string &schema, const std::int64_t *time
         return std::string("(select count(*) from (select from $S.job where kind = names.name and ") +
                predicate + " limit $3::int8) as counted)";
     };
-    const std::string text = "with recursive " + selected::each_kind("waiting", IS_PENDING) + ", " +
+    const std::string text = "with recursive " + selected::each_kind("idle", IS_IDLE) + ", " +
                              selected::each_kind("bad", "failed") +
                              R"(, busy as materialized (
     select kind, count(*) filter (where not started) as held, count(*) filter (where started) as started
     from $S.job where )" + dialect::held() +
                              R"( group by kind),
 names as materialized (
-    select name from waiting where name is not null union select name from bad where name is not null
+    select name from idle where name is not null union select name from bad where name is not null
     union select kind from busy)
 select names.name, coalesce(busy.held, 0), coalesce(busy.started, 0), )" +
-                             counted("failed") + ", " + counted(IS_GIVEN_UP) +
+                             counted("failed") + ", " + counted(IS_GIVEN_UP) + ", " + counted(IS_WAITING) +
                              ", (select ready from $S.job where kind = names.name and " IS_PENDING
                              " order by ready limit 1), slot.n, " +
                              counted(IS_PENDING " and ready >= slot.from_time and ready < slot.to_time") +
@@ -232,14 +245,18 @@ order by names.name, slot.n)";
         return static_cast<std::uint64_t>(found.int8(row, field));
     };
     for (int row = 0; row < found.count(); ++row) {
-        const auto slot = static_cast<std::size_t>(found.int8(row, 6)) - 1;
-        slots[slot] = number(row, 7);
+        const auto slot = static_cast<std::size_t>(found.int8(row, 7)) - 1;
+        slots[slot] = number(row, 8);
         if (slot != count)
             continue;
-        const tw_durable_tally tally = {
-            found.text(row, 0), number(row, 1), number(row, 2),
-            number(row, 3),     number(row, 4), found.is_null(row, 5) ? TW_NO_DEADLINE : found.time(row, 5),
-            slots.data()};
+        const tw_durable_tally tally = {found.text(row, 0),
+                                        number(row, 1),
+                                        number(row, 2),
+                                        number(row, 3),
+                                        number(row, 4),
+                                        number(row, 5),
+                                        found.is_null(row, 6) ? TW_NO_DEADLINE : found.time(row, 6),
+                                        slots.data()};
         if (const int end = each(&tally, arg); end != 0)
             return end;
     }

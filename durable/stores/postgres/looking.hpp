@@ -3,6 +3,7 @@
 // same plan for all values, so a condition that a filter lacks must not stand in the text. No value does.
 #pragma once
 
+#include <set>
 #include <string>
 
 #include <tickwheel/durable_store.h>
@@ -20,8 +21,9 @@ void read_job(const rows &from, int row, tw_durable_entry &entry);
 int list(session &server, const std::string &schema, const tw_durable_filter *filter, const char *key,
          tw_store_visitor *each, void *arg);
 std::int64_t count(session &server, const std::string &schema, const tw_durable_filter *filter);
+// `left` receives the groups of removed jobs.
 int change(session &server, const std::string &schema, const tw_durable_filter *filter, const char *key,
-           tw_store_change what, tw_store_changed *each, void *arg);
+           tw_store_change what, tw_store_changed *each, void *arg, std::set<std::string> &left);
 int tallies(session &server, const std::string &schema, const std::int64_t *times, std::size_t count,
             std::uint64_t most, tw_durable_tally_visitor *each, void *arg);
 int members(session &server, const std::string &schema, tw_durable_member_visitor *each, void *arg);

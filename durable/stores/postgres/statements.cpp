@@ -20,51 +20,65 @@ namespace {
 // see all that the claim took, or the claim finds the member changed and takes nothing. Renewals take
 // neither lock: a put may block on a locked row, and its member must stay alive meanwhile.
 
-// $1 to $10: one array for each field of a job.
+// $1 to $13: one array for each field of a job. The last three may be empty: `unnest` fills them up with
+// null.
 constexpr const char *put_fields = "unnest($1::text[], $2::text[], $3::bytea[], $4::timestamptz[], "
                                    "$5::int8[], $6::int8[], $7::text[], $8::text[], "
-                                   "$9::int4[], $10::int8[]";
-constexpr const char *put_due = "least(coalesce(due, clock_timestamp() + delay * interval '1 microsecond'), "
-                                "'2200-12-31 23:59:59.999999+00')";
+                                   "$9::int4[], $10::int8[], $11::text[], $12::text[], $13::int8[]";
+constexpr const char *field_names =
+    "kind, key, payload, due, delay, period, cron, zone, missed, grace, of_group, waits_for, within";
+constexpr const char *put_times = R"(
+    select least(coalesce(due, clock_timestamp() + delay * interval '1 microsecond'),
+            clock_timestamp() + within * interval '1 microsecond', '2200-12-31 23:59:59.999999+00') as due,
+        clock_timestamp() + within * interval '1 microsecond' as no_later)";
+
+// The end that the former job keeps; null if there is none. `least` leaves out nulls.
+#define KEPT_END \
+    "case when excluded.no_later is not null and not job.started and not job.failed and job.attempts = 0 " \
+    "then job.no_later end"
+#define DUE_OF_REPLACED "least(excluded.due, " KEPT_END ")"
 
 constexpr const char *or_replace = R"(update
-    set payload = excluded.payload, due = excluded.due, ready = excluded.ready, period = excluded.period,
-        cron = excluded.cron, zone = excluded.zone, missed = excluded.missed, grace = excluded.grace,
-        attempts = 0, failed = false, error = null, holder = excluded.holder, started = excluded.started,
-        token = case when excluded.holder is null then job.token else nextval('$S.token') end)";
+    set payload = excluded.payload, due = )" DUE_OF_REPLACED R"(,
+        ready = case when excluded.waits_for is null then )" DUE_OF_REPLACED R"( else 'infinity' end,
+        period = excluded.period, cron = excluded.cron, zone = excluded.zone, missed = excluded.missed,
+        grace = excluded.grace, attempts = 0, failed = false, error = null, holder = excluded.holder,
+        started = excluded.holder is not null and )" DUE_OF_REPLACED R"( <= clock_timestamp(),
+        token = case when excluded.holder is null then job.token else nextval('$S.token') end,
+        of_group = case when job.of_group is null or job.of_group = excluded.of_group
+            or $S.tell_of_group(job.of_group) then excluded.of_group end,
+        waits_for = excluded.waits_for, no_later = coalesce()" KEPT_END R"(, excluded.no_later))";
 
 // `fields` is a table with the fields of jobs.
 std::string insert(const std::string &fields, const char *conflict) {
     return R"(
-    insert into $S.job (kind, key, payload, due, ready, period, cron, zone, missed, grace)
-    select kind, key, payload, at.due, at.due, period, cron, zone, missed, grace
+    insert into $S.job (kind, key, payload, due, ready, period, cron, zone, missed, grace, of_group, waits_for, no_later)
+    select kind, key, payload, at.due, case when waits_for is null then at.due else 'infinity' end, period, cron,
+        zone, missed, grace, of_group, waits_for, at.no_later
     from )" +
-           fields + ", lateral (select " + put_due + R"( as due) as at
+           fields + ", lateral (" + put_times + R"() as at
     on conflict (kind, key) do )" +
            conflict;
 }
 
 constexpr const char *one_job =
     R"((select $1::text as kind, $2::text as key, $3::bytea as payload, $4::timestamptz as due,
-    $5::int8 as delay, $6::int8 as period, $7::text as cron, $8::text as zone, $9::int4 as missed, $10::int8 as grace)
-    as given)";
+    $5::int8 as delay, $6::int8 as period, $7::text as cron, $8::text as zone, $9::int4 as missed, $10::int8 as grace,
+    $11::text as of_group, $12::text as waits_for, $13::int8 as within) as given)";
 
-std::string many_jobs() {
-    return std::string(put_fields) +
-           ") as given (kind, key, payload, due, delay, period, cron, zone, missed, grace)";
-}
+std::string many_jobs() { return std::string(put_fields) + ") as given (" + field_names + ")"; }
 
 std::string put_replacing_one() {
     return "with done as (" + insert(one_job, or_replace) + " returning kind, ready), " + told("done") +
            " select from told";
 }
 
-// $11 to $13: for each kind the first time at which one of these jobs is due, or the delay. So the statement
+// $14 to $16: for each kind the first time at which one of these jobs is due, or the delay. So the statement
 // need not collect the rows that it inserts, which takes a tenth of its time.
 std::string put_replacing_many() {
     return "with done as (" + insert(many_jobs(), or_replace) + "), " +
            told(R"((select kind, coalesce(due, clock_timestamp() + delay * interval '1 microsecond') as ready
-        from unnest($11::text[], $12::timestamptz[], $13::int8[]) as first (kind, due, delay)) as of_kind)") +
+        from unnest($14::text[], $15::timestamptz[], $16::int8[]) as first (kind, due, delay)) as of_kind)") +
            " select from told";
 }
 
@@ -74,7 +88,7 @@ std::string put_keeping(const std::string &fields) {
            " select kind, key from done union all select null, null from told";
 }
 
-// A put that holds jobs. $11 says which of them; $12, $13: for which member and epoch. Returns the jobs that
+// A put that holds jobs. $14 says which of them; $15, $16: for which member and epoch. Returns the jobs that
 // are held, and with `keep` all new ones.
 //
 // A join of two of these parts has no index, and would take time quadratic in the number of jobs. So the
@@ -83,14 +97,17 @@ std::string put_holding(bool keep) {
     return std::string(R"(
 with me as materialized (
     select id from $S.member
-    where id = $12::int8 and epoch = $13::int8 and not dead and lease_end > clock_timestamp() for key share),
+    where id = $15::int8 and epoch = $16::int8 and not dead and lease_end > clock_timestamp() for key share),
 given as materialized (
-    select kind, key, payload, period, cron, zone, missed, grace, hold <> 0 as hold, )") +
-           put_due + " as due from " + put_fields + R"(, $11::int4[])
-        as given (kind, key, payload, due, delay, period, cron, zone, missed, grace, hold)),
+    select kind, key, payload, at.due, case when waits_for is null then at.due else 'infinity' end as ready, period,
+        cron, zone, missed, grace, of_group, waits_for, at.no_later, hold <> 0 as hold
+    from )") +
+           put_fields + ", $14::int4[]) as given (" + field_names + ", hold), lateral (" + put_times +
+           R"() as at),
 done as (
-    insert into $S.job (kind, key, payload, due, ready, period, cron, zone, missed, grace, holder, token, started)
-    select kind, key, payload, due, due, period, cron, zone, missed, grace, me.id,
+    insert into $S.job (kind, key, payload, due, ready, period, cron, zone, missed, grace, of_group, waits_for, no_later,
+        holder, token, started)
+    select kind, key, payload, due, ready, period, cron, zone, missed, grace, of_group, waits_for, no_later, me.id,
         case when me.id is null then 0 else nextval('$S.token') end, me.id is not null and due <= clock_timestamp()
     from given left join me on hold
     on conflict (kind, key) do )" +
@@ -98,7 +115,7 @@ done as (
     returning kind, key, ready, token, started, holder is not null as held, ctid),
 noted as (
     insert into $S.claim (member, kind, first, last)
-    select $12::int8, kind, min(ready), max(ready) from done where held group by kind),
+    select $15::int8, kind, min(ready), max(ready) from done where held group by kind),
 )" + told("done where not held") +
            R"(
 select kind, key, held, token, ready, started, ctid from done where )" +
@@ -153,15 +170,16 @@ union all select 0, exists (select from me), null, clock_timestamp())";
 }
 
 // $1, $2 member, $3, $4 places and tokens of jobs that end, $5.. one array for each field of the other
-// outcomes. `what` is a tw_store_outcome_kind. Returns the tokens of the jobs that it has settled and, in row
-// 0, whether the member may settle. This is the only change that does not wait for the disk: if a server
-// crash undoes it, the job fires again, as if the process had ended just before its answer.
+// outcomes. `what` is a tw_store_outcome_kind. Returns the tokens of the jobs that it has settled, with the
+// groups of those that it has ended, and in row 0 whether the member may settle. This is the only change that
+// does not wait for the disk: if a server crash undoes it, the job fires again, as if the process had ended
+// just before its answer.
 std::string settle(const char *locked, std::int64_t limit_ms) {
     return with_me("id", limit_ms) + R"(
 ended as (
     delete from $S.job where ctid = any ()" +
            given_rows("exists (select from me)", locked) + R"()
-    returning token),
+    returning token, of_group),
 free as materialized (
     select job.ctid as place, given.token, what, due_then, ready_then, delay, attempts_then, error_then
     from unnest($5::tid[], $6::int8[], $7::int4[], $8::timestamptz[], $9::timestamptz[], $10::int8[], $11::int4[],
@@ -177,14 +195,72 @@ moved as (
             else least(coalesce(ready_then, clock_timestamp() + delay * interval '1 microsecond'),
                 '2200-12-31 23:59:59.999999+00') end,
         attempts = case when what = 3 then job.attempts else attempts_then end,
-        error = case when what = 3 then job.error else error_then end
+        error = case when what = 3 then job.error else error_then end,
+        no_later = case when what = 3 then job.no_later end
     from free where job.ctid = free.place
     returning free.token, what, job.kind, job.ready),
 )" + told("moved where what = 3") +
            R"(
-select token, true from ended union all select token, true from moved
-union all select 0, exists (select from me)
+select token, true, of_group from ended union all select token, true, null from moved
+union all select 0, exists (select from me), null
 from (select count(*) from told) as all_told, set_config('synchronous_commit', 'off', true) as until_the_commit)";
+}
+
+// Parts of a statement that release the jobs that wait for the empty ones of some groups: `released` has
+// their kinds and ready times, and `told` the notifications. If they are many, the statement releases only
+// `release_batch` of them, and all who handle their kinds look for the rest.
+//
+// The subquery on the group does not depend on the waiting job, so the server runs it once for each group. A
+// waiting job that another transaction replaces meanwhile has a new ctid, so this statement does not touch
+// it: the new job may have come together with new jobs of its group.
+std::string released(const std::string &groups) {
+    const std::string most = std::to_string(release_batch);
+    return "free as materialized (select place from (" + groups + R"() as waited (name), lateral (
+        select ctid as place from $S.job
+        where waits_for = waited.name
+            and not exists (select from $S.job as left_over where left_over.of_group = waited.name)
+        for update skip locked) as waiting
+    limit )" +
+           most + R"(),
+released as (
+    update $S.job set waits_for = null, ready = greatest(due, clock_timestamp())
+    where ctid = any (array (select place from free))
+    returning kind, ready),
+)" +
+           told("(select kind, case when (select count(*) from released) < " + most +
+                R"( then ready else '1970-01-01 UTC' end as ready from released) as batch)");
+}
+
+// $1, $2 member, $3 kinds, $4 the ready time to begin at, $5 the one to end at; null: none.
+std::string look(const std::string &parts, const std::string &more_columns) {
+    return parts + R"(
+select exists (select from $S.member
+        where id = $1::int8 and epoch = $2::int8 and not dead and lease_end > clock_timestamp()),
+    clock_timestamp(), min(first.ready),
+    (select min(case when dead then '-infinity' else lease_end end) from $S.member
+        where member.id <> $1::int8 and (dead or lease_end < clock_timestamp()
+            or exists (select from $S.claim where claim.member = member.id))),
+    exists (select from $S.claim where member = $1::int8))" +
+           more_columns + R"(
+from unnest($3::text[]) as handled (kind), lateral (
+    select ready from $S.job where job.kind = handled.kind and not failed and holder is null
+        and ready >= $4::timestamptz and ready < coalesce($5::timestamptz, 'infinity')
+    order by ready limit 1) as first)";
+}
+
+// $6: the group after which to look for groups for which jobs wait. Returns the last of `sweep` such groups
+// (null: there are no more), and how many jobs it has released, which the look does not see.
+std::string look_and_release() {
+    const std::string most = std::to_string(sweep);
+    const auto next = [](const char *after) {
+        return std::string("(select waits_for from $S.job where waits_for > ") + after +
+               " order by waits_for limit 1)";
+    };
+    return look("with recursive swept (name, n) as (select " + next("$6::text") + ", 1 union all select " +
+                    next("swept.name") + ", n + 1 from swept where name is not null and n < " + most +
+                    "),\n" + released("select name from swept where name is not null"),
+                ", (select name from swept where n = " + most +
+                    "), (select count(*) from released), (select count(*) from told)");
 }
 
 }  // namespace
@@ -217,7 +293,7 @@ std::vector<std::string> statements_for(const std::string &schema, std::int64_t 
     all[put_holding_replacing] = put_holding(false);
     all[put_holding_keeping] = put_holding(true);
 
-    all[remove_job] = "delete from $S.job where kind = $1 and key = $2 returning started";
+    all[remove_job] = "delete from $S.job where kind = $1 and key = $2 returning started, of_group";
 
     all[join_as_member] = R"(
 insert into $S.member (name, lease_end, epoch)
@@ -270,19 +346,17 @@ where ctid = any (array (select place from near))
 returning kind, key, payload, due, ready, period, cron, zone, missed, grace, attempts, token, started,
     clock_timestamp(), ctid)";
 
-    // $1, $2 member, $3 kinds, $4 the ready time to begin at, $5 the one to end at; null: none.
-    all[look_on] = R"(
-select exists (select from $S.member
-        where id = $1::int8 and epoch = $2::int8 and not dead and lease_end > clock_timestamp()),
-    clock_timestamp(), min(first.ready),
-    (select min(case when dead then '-infinity' else lease_end end) from $S.member
-        where member.id <> $1::int8 and (dead or lease_end < clock_timestamp()
-            or exists (select from $S.claim where claim.member = member.id))),
-    exists (select from $S.claim where member = $1::int8)
-from unnest($3::text[]) as handled (kind), lateral (
-    select ready from $S.job where job.kind = handled.kind and not failed and holder is null
-        and ready >= $4::timestamptz and ready < coalesce($5::timestamptz, 'infinity')
-    order by ready limit 1) as first)";
+    // $1, $2 member, $3 kind, $4 limit, $5 the ready time to begin at, $6 running, $7 pause, $8 tolerance.
+    all[claim_jobs_within_limits] =
+        "select * from $S.claim_limited($1::int8, $2::int8, $3::text, $4::int8, $5::timestamptz, $6::int8, "
+        "$7::int8, $8::int8)";
+
+    all[look_on] = look("", "");
+    all[look_on_and_release] = look_and_release();
+
+    // $1 groups
+    all[release_waiting] = "with " + released("select unnest($1::text[])") +
+                           "\nselect (select count(*) from released), (select count(*) from told)";
 
     all[start_jobs] = start("", lock_limit_ms);
     all[start_unlocked_jobs] = start("skip locked", lock_limit_ms);
@@ -348,6 +422,8 @@ select count(*) from told)";
         is_empty_range;
     all[delete_member] = "delete from $S.member where id = $1::int8 and not exists (select from $S.claim "
                          "where member = $1::int8)";
+
+    all[notify_of_kind] = "select pg_notify('$N', '0 ' || $1::text)";
 
     for (std::string &each : all)
         each = in_schema(each.c_str(), schema);

@@ -22,7 +22,10 @@ enum statement : std::size_t {
     raise_epoch,
     list_held,
     claim_jobs,
+    claim_jobs_within_limits,
     look_on,
+    look_on_and_release,
+    release_waiting,
     start_jobs,
     start_unlocked_jobs,
     settle_jobs,
@@ -36,8 +39,13 @@ enum statement : std::size_t {
     release_of_one,
     forget_ranges_of_one,
     delete_member,
+    notify_of_kind,
     statements_count
 };
+
+// How many jobs that wait for groups one statement releases; and how many groups a look from the start
+// checks.
+inline constexpr int release_batch = 2'000, sweep = 1'000;
 
 // An array of the places of the rows that the members with this condition hold, such as "= $1", by S1 of
 // schema.cpp.

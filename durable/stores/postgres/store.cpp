@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <numeric>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -34,7 +35,7 @@ struct postgres_connection {
     // How many more starts (or answers) skip locked jobs without waiting for the lock first.
     unsigned starts_pass_locks = 0, answers_pass_locks = 0;
     bool listens = false;
-    std::vector<std::string> kinds;  // of the last claim; notifications for other kinds are ignored
+    std::string swept;  // the group up to which the last look from the start has released jobs that waited
 
     explicit postgres_connection(const tw_store_place &place)
         : server(place.timeout_ns), schema(place.schema) {}
@@ -105,13 +106,16 @@ int read_now(void *connection, int64_t *now_ns) {
 
 // --- jobs -------------------------------------------------------------------------------
 
-// One column for each field of a job, in the order of put_fields. Each call adds to the next column.
+// One column for each field of a job, in the order of put_fields. Each call adds to the next column. Without
+// `groups`, no job has a value for the last three, which stay empty.
 class put_columns {
   public:
-    explicit put_columns(std::size_t count) {
+    put_columns(std::size_t count, bool groups) {
         for (const type each : {type::text, type::text, type::bytes, type::time, type::int8, type::int8,
                                 type::text, type::text, type::int4, type::int8})
             all_.emplace_back(each, count);
+        for (const type each : {type::text, type::text, type::int8})
+            (groups ? all_ : empty_).emplace_back(each, groups ? count : 0);
     }
 
     put_columns &add_text(const char *text) { return next().add_text(text), *this; }
@@ -122,19 +126,20 @@ class put_columns {
     put_columns &add_null() { return next().add_null(), *this; }
 
     void hand_to(parameters &all) const {
-        for (const column &each : all_)
-            all.add(each);
+        for (const std::vector<column> *const some : {&all_, &empty_})
+            for (const column &each : *some)
+                all.add(each);
     }
 
   private:
     column &next() { return all_[next_++ % all_.size()]; }
 
-    std::vector<column> all_;
+    std::vector<column> all_, empty_;
     std::size_t next_ = 0;
 };
 
 // Adds the fields of a job, in the order of put_fields, to `parameters` or `put_columns`.
-template <class Fields> void add_job(Fields &to, const tw_durable_job &job) {
+template <class Fields> void add_job(Fields &to, const tw_durable_job &job, bool with_groups) {
     to.add_text(job.kind).add_text(job.key);
     to.add_bytes({static_cast<const char *>(job.payload), job.size});
     if (job.absolute != 0)
@@ -150,6 +155,13 @@ template <class Fields> void add_job(Fields &to, const tw_durable_job &job) {
         to.add_int4(job.missed).add_int8(microseconds(job.grace_ns));
     else
         to.add_null().add_null();
+    if (!with_groups)
+        return;
+    to.add_text(job.group).add_text(job.waits_for);
+    if (job.within_ns != 0)
+        to.add_int8(microseconds(job.within_ns));
+    else
+        to.add_null();
 }
 
 // A statement can change a row only once. So of several jobs with one name the store sends only one: with
@@ -197,11 +209,29 @@ void match_rows(const rows &named, tw_store_put *puts, const std::vector<std::si
     }
 }
 
-// For each kind the first job that is due at a time, and the first that is due after a delay.
+// Releases the jobs that wait for those of these groups that are empty. The calling function has succeeded
+// already, so an error is left to the next use of the connection, and the release to the next look from the
+// start.
+void release_those_waiting_for(session &server, const std::set<std::string> &groups) {
+    if (groups.empty())
+        return;
+    column names(type::text, groups.size());
+    for (const std::string &each : groups)
+        names.add_text(each.c_str());
+    parameters with;
+    with.add(names);
+    rows ignored;
+    server.call(release_waiting, with, ignored);
+}
+
+// For each kind the first job that is due at a time, and the first that is due after a delay. Jobs that wait
+// for a group are not among them.
 void add_first_of_kinds(parameters &all, const tw_store_put *puts, const std::vector<std::size_t> &sent) {
     std::map<std::pair<std::string_view, bool>, std::int64_t> first;
     for (const std::size_t i : sent) {
         const tw_durable_job &job = *puts[i].job;
+        if (job.waits_for != nullptr)
+            continue;
         const auto [found, is_new] = first.try_emplace({job.kind, job.absolute != 0}, job.due_ns);
         if (!is_new)
             found->second = std::min(found->second, job.due_ns);
@@ -225,22 +255,31 @@ int put(void *connection, tw_store_put *puts, size_t count, int keep, const tw_s
         return 0;
     const std::vector<std::size_t> sent = choose_distinct(puts, count, keep != 0);
     const auto holds = [puts](std::size_t i) { return puts[i].hold != 0; };
-    const bool holds_any = member != nullptr && std::any_of(sent.begin(), sent.end(), holds);
+    const auto has_end = [puts](std::size_t i) { return puts[i].job->within_ns != 0; };
+    const auto has_groups = [puts](std::size_t i) {
+        return puts[i].job->group != nullptr || puts[i].job->waits_for != nullptr;
+    };
+    const bool any_end = std::any_of(sent.begin(), sent.end(), has_end);
+    const tw_store_member whom = member != nullptr ? *member : tw_store_member{};  // none has the number 0
+    // A job may take over the end of the one that it replaces. So only the statement that returns rows can
+    // notify others of the time at which the job is due.
+    const bool returns_rows = any_end || (member != nullptr && std::any_of(sent.begin(), sent.end(), holds));
     parameters with;
     std::size_t statement = put_one_replacing;
-    if (sent.size() == 1 && !holds_any) {
-        add_job(with, *puts[sent[0]].job);
+    if (sent.size() == 1 && !returns_rows) {
+        add_job(with, *puts[sent[0]].job, true);
     } else {
-        put_columns columns(sent.size());
+        const bool groups = any_end || std::any_of(sent.begin(), sent.end(), has_groups);
+        put_columns columns(sent.size(), groups);
         column hold(type::int4, sent.size());
         for (const std::size_t i : sent) {
-            add_job(columns, *puts[i].job);
+            add_job(columns, *puts[i].job, groups);
             hold.add_int4(holds(i) ? 1 : 0);
         }
         columns.hand_to(with);
-        statement = holds_any ? put_holding_replacing : put_many_replacing;
-        if (holds_any)
-            with.add(hold).add_int8(member->id).add_int8(member->epoch);
+        statement = returns_rows ? put_holding_replacing : put_many_replacing;
+        if (returns_rows)
+            with.add(hold).add_int8(whom.id).add_int8(whom.epoch);
         else if (keep == 0)
             add_first_of_kinds(with, puts, sent);
     }
@@ -251,15 +290,20 @@ int put(void *connection, tw_store_put *puts, size_t count, int keep, const tw_s
         puts[i].token = 0;
         puts[i].existed = keep;
     }
-    match_rows(done, puts, sent, [&done, holds_any](tw_store_put &job, int row) {
+    match_rows(done, puts, sent, [&done, returns_rows](tw_store_put &job, int row) {
         job.existed = 0;
-        if (!holds_any || !done.truth(row, 2))
+        if (!returns_rows || !done.truth(row, 2))
             return;
         job.token = done.int8(row, 3);
         job.ready_ns = done.time(row, 4);
         job.started = done.truth(row, 5) ? 1 : 0;
         job.row = done.place(row, 6);
     });
+    std::set<std::string> groups;
+    for (const std::size_t i : sent)
+        if (puts[i].job->waits_for != nullptr)
+            groups.insert(puts[i].job->waits_for);
+    release_those_waiting_for(of(connection).server, groups);
     return 0;
 }
 
@@ -271,7 +315,18 @@ int remove(void *connection, const char *kind, const char *key) {
         return error;
     if (done.count() == 0)
         return -ENOENT;
+    if (!done.is_null(0, 1))
+        release_those_waiting_for(of(connection).server, {done.text(0, 1)});
     return done.truth(0, 0) ? 0 : 1;
+}
+
+int change_jobs(void *connection, const tw_durable_filter *filter, const char *key, tw_store_change what,
+                tw_store_changed *each, void *arg) {
+    session &server = of(connection).server;
+    std::set<std::string> left;
+    const int result = change(server, of(connection).schema, filter, key, what, each, arg, left);
+    release_those_waiting_for(server, left);
+    return result;
 }
 
 // --- members ----------------------------------------------------------------------------
@@ -393,17 +448,17 @@ column kinds_of(const tw_store_claim &claim) {
     return kinds;
 }
 
-// The rows of a claim in the order of their ready times.
-std::vector<int> in_order(const rows &claimed) {
-    std::vector<int> order(static_cast<std::size_t>(claimed.count()));
+// The first rows of a claim in the order of their ready times.
+std::vector<int> in_order(const rows &claimed, int count) {
+    std::vector<int> order(static_cast<std::size_t>(count));
     std::iota(order.begin(), order.end(), 0);
     std::stable_sort(order.begin(), order.end(),
                      [&](int one, int other) { return claimed.time(one, 4) < claimed.time(other, 4); });
     return order;
 }
 
-int show(const rows &claimed, tw_store_taker *each, void *arg) {
-    for (const int row : in_order(claimed)) {
+int show(const rows &claimed, int count, tw_store_taker *each, void *arg) {
+    for (const int row : in_order(claimed, count)) {
         tw_durable_entry entry = {};
         read_job(claimed, row, entry);
         entry.state = state_of(true, claimed.truth(row, 12), false);
@@ -424,21 +479,67 @@ int forget_ranges(postgres_connection &here, const tw_store_claim &look) {
     return error == -ENOTCONN || error == -ETIMEDOUT ? error : 0;
 }
 
-int look_after(postgres_connection &here, const tw_store_claim &claim, const column &kinds, bool has_claimed,
-               tw_store_look &look) {
+int look_at(postgres_connection &here, const tw_store_claim &claim, const column &kinds, bool release,
+            rows &seen) {
     parameters with;
     with.add_int8(claim.member.id).add_int8(claim.member.epoch).add(kinds).add_time(claim.from_ns);
     add_end(with, claim);
+    if (release)
+        with.add_text(here.swept.c_str());
+    return here.server.call(release ? look_on_and_release : look_on, with, seen);
+}
+
+// A look from the start also releases jobs whose groups are empty. The next one goes on with the groups after
+// those that this one has checked. A look that has released jobs, which are ready now or later, has no end.
+int look_after(postgres_connection &here, const tw_store_claim &claim, const column &kinds, bool has_claimed,
+               tw_store_look &look) {
+    const bool from_start = claim.from_ns == 0;
     rows seen;
-    if (const int error = here.server.call(look_on, with, seen); error != 0)
+    if (const int error = look_at(here, claim, kinds, from_start, seen); error != 0)
         return error;
+    const std::int64_t released = from_start ? seen.int8(0, 6) : 0;
+    if (from_start && released < release_batch)
+        here.swept = seen.is_null(0, 5) ? "" : seen.text(0, 5);
+    tw_store_claim without_end = claim;
+    without_end.until_ns = 0;
+    if (released > 0)
+        if (const int error = look_at(here, without_end, kinds, false, seen); error != 0)
+            return error;
     if (!has_claimed && !seen.truth(0, 0))
         return -ESTALE;
     look.now_ns = seen.time(0, 1);
     look.next_ns = seen.is_null(0, 2) ? TW_NO_DEADLINE : seen.time(0, 2);
+    if (released == release_batch)
+        look.next_ns = 0;  // there may be more to release
     look.lease_end_ns = seen.is_null(0, 3) ? TW_NO_DEADLINE : seen.time(0, 3);
     const bool has_ranges = seen.truth(0, 4);
     return has_ranges && claim.limit == 0 ? forget_ranges(here, claim) : 0;
+}
+
+int claim_within_limits(session &server, const tw_store_claim &claim, rows &done) {
+    parameters with;
+    with.add_int8(claim.member.id).add_int8(claim.member.epoch).add_text(claim.kinds[0]);
+    with.add_int8(static_cast<std::int64_t>(claim.limit)).add_time(claim.from_ns);
+    if (claim.running != 0)
+        with.add_int8(claim.running);
+    else
+        with.add_null();
+    if (claim.pause_ns != 0)
+        with.add_int8(claim.pause_ns);
+    else
+        with.add_null();
+    with.add_int8(claim.tolerance_ns);
+    if (const int error = server.call(claim_jobs_within_limits, with, done); error != 0)
+        return error;
+    return done.count() != 0 ? 0 : -ESTALE;
+}
+
+int claim_any(session &server, const tw_store_claim &claim, const column &kinds, rows &done) {
+    parameters with;
+    with.add_int8(claim.member.id).add_int8(claim.member.epoch).add(kinds);
+    with.add_int8(microseconds(claim.horizon_ns)).add_int8(static_cast<std::int64_t>(claim.limit));
+    with.add_time(claim.from_ns);
+    return server.call(claim_jobs, with, done);
 }
 
 // The caller repeats a claim that has reached its limit at once. So such a claim does not look for the next
@@ -446,24 +547,29 @@ int look_after(postgres_connection &here, const tw_store_claim &claim, const col
 int claim(void *connection, const tw_store_claim *claim, tw_store_taker *each, void *arg,
           tw_store_look *look) {
     postgres_connection &here = of(connection);
-    here.kinds.assign(claim->kinds, claim->kinds + claim->kinds_count);
     const column kinds = kinds_of(*claim);
     if (claim->limit == 0)
         return look_after(here, *claim, kinds, false, *look);
-    parameters with;
-    with.add_int8(claim->member.id).add_int8(claim->member.epoch).add(kinds);
-    with.add_int8(microseconds(claim->horizon_ns)).add_int8(static_cast<std::int64_t>(claim->limit));
-    with.add_time(claim->from_ns);
+    const bool has_limits = claim->running != 0 || claim->pause_ns != 0;
     rows done;
-    if (const int error = here.server.call(claim_jobs, with, done); error != 0)
+    if (const int error = has_limits ? claim_within_limits(here.server, *claim, done)
+                                     : claim_any(here.server, *claim, kinds, done);
+        error != 0)
         return error;
-    if (const int end = show(done, each, arg); end != 0)
+    const int count = done.count() - (has_limits ? 1 : 0);
+    if (const int end = show(done, count, each, arg); end != 0)
         return end;
-    if (static_cast<std::size_t>(done.count()) == claim->limit) {
-        *look = {done.time(0, 13), 0, TW_NO_DEADLINE};
+    *look = {};
+    if (has_limits) {
+        look->is_full = done.truth(count, 15) ? 1 : 0;
+        look->starts_ns = done.time(count, 16);
+    }
+    if (static_cast<std::size_t>(count) == claim->limit) {
+        look->now_ns = done.time(0, 13);
+        look->lease_end_ns = TW_NO_DEADLINE;
         return 0;
     }
-    return look_after(here, *claim, kinds, done.count() > 0, *look);
+    return look_after(here, *claim, kinds, count > 0, *look);
 }
 
 constexpr unsigned passes_after_a_lock = 32;
@@ -601,8 +707,9 @@ struct outcome_columns {
     }
 };
 
+// Adds the groups of the jobs that it has ended to `left`.
 int settle_by_place(postgres_connection &here, const tw_store_member &member,
-                    const std::vector<tw_store_outcome *> &jobs) {
+                    const std::vector<tw_store_outcome *> &jobs, std::set<std::string> &left) {
     const auto of = by_token(jobs);
     const auto ending = static_cast<std::size_t>(
         std::count_if(jobs.begin(), jobs.end(), [](const auto *job) { return job->what == TW_STORE_END; }));
@@ -623,22 +730,25 @@ int settle_by_place(postgres_connection &here, const tw_store_member &member,
     if (const int error = call_past_locks(here.server, settle_jobs, here.answers_pass_locks, with, done);
         error != 0)
         return error;
-    for (int row = 0; row < done.count(); ++row)
+    for (int row = 0; row < done.count(); ++row) {
+        if (!done.is_null(row, 2))
+            left.insert(done.text(row, 2));
         if (const auto found = of.find(done.int8(row, 0)); found != of.end())
             found->second->matched = 1;
         else if (!done.truth(row, 1))
             return -ESTALE;
+    }
     return 0;
 }
 
-int settle(void *connection, const tw_store_member *member, tw_store_outcome *outcomes, size_t count) {
-    postgres_connection &here = of(connection);
+int settle_all(postgres_connection &here, const tw_store_member *member, tw_store_outcome *outcomes,
+               size_t count, std::set<std::string> &left) {
     std::vector<tw_store_outcome *> jobs, missing, moved;
     for (tw_store_outcome *job = outcomes; job < outcomes + count; ++job) {
         job->matched = 0;
         jobs.push_back(job);
     }
-    if (const int error = settle_by_place(here, *member, jobs); error != 0)
+    if (const int error = settle_by_place(here, *member, jobs, left); error != 0)
         return error;
     std::copy_if(jobs.begin(), jobs.end(), std::back_inserter(missing),
                  [](const tw_store_outcome *job) { return job->matched == 0; });
@@ -650,11 +760,19 @@ int settle(void *connection, const tw_store_member *member, tw_store_outcome *ou
     if (error != 0)
         return error;
     if (!moved.empty())
-        if (const int again = settle_by_place(here, *member, moved); again != 0)
+        if (const int again = settle_by_place(here, *member, moved, left); again != 0)
             return again;
     if (std::any_of(outcomes, outcomes + count, [](const auto &job) { return job.matched == -EBUSY; }))
         here.answers_pass_locks = passes_after_a_lock;
     return 0;
+}
+
+int settle(void *connection, const tw_store_member *member, tw_store_outcome *outcomes, size_t count) {
+    std::set<std::string> left;
+    const int error = settle_all(of(connection), member, outcomes, count, left);
+    if (error == 0)
+        release_those_waiting_for(of(connection).server, left);
+    return error;
 }
 
 // --- notifications ----------------------------------------------------------------------
@@ -669,26 +787,21 @@ int listen(void *connection) {
     return here.server.descriptor();
 }
 
-int read_notifications(void *connection, int64_t *ready_ns) {
-    postgres_connection &here = of(connection);
-    bool is_for_us = false;
-    std::int64_t first = INT64_MAX;
+int read_notifications(void *connection, tw_store_notice *each, void *arg) {
     // The text of a notification is "MICROSECONDS KIND".
-    const int error = here.server.read_notifications([&](const char *text) {
+    return of(connection).server.read_notifications([&](const char *text) {
         char *kind = nullptr;
         const std::int64_t ready = std::strtoll(text, &kind, 10);
-        bool handled = here.kinds.empty();
-        for (const std::string &each : here.kinds)
-            handled = handled || (*kind == ' ' && each == kind + 1);
-        if (!handled)
-            return;
-        is_for_us = true;
-        first = ready < first ? ready : first;
+        each(*kind == ' ' ? kind + 1 : nullptr, ready > 0 && ready < INT64_MAX / 1000 ? ready * 1000 : 0,
+             arg);
     });
-    if (error != 0 || !is_for_us)
-        return error;
-    *ready_ns = first > 0 && first < INT64_MAX / 1000 ? first * 1000 : 0;
-    return 1;
+}
+
+int notify(void *connection, const char *kind) {
+    parameters with;
+    with.add_text(kind);
+    rows ignored;
+    return of(connection).server.call(notify_of_kind, with, ignored);
 }
 
 }  // namespace
@@ -702,7 +815,7 @@ const tw_store postgres_store = {
     .now = guard<read_now>,
     .put = guard<put>,
     .remove = guard<remove>,
-    .change = look<change>,
+    .change = guard<change_jobs>,
     .list = look<list>,
     .count = look<count>,
     .join = guard<join>,
@@ -715,6 +828,7 @@ const tw_store postgres_store = {
     .settle = guard<settle>,
     .listen = guard<listen>,
     .read_notifications = guard<read_notifications>,
+    .notify = guard<notify>,
     .announce = look<announce>,
     .members = look<members>,
     .tallies = look<tallies>,

@@ -1,5 +1,7 @@
 #include "values.hpp"
 
+#include <tickwheel/driver.h>
+
 namespace tickwheel::durable::postgres {
 
 namespace {
@@ -20,7 +22,9 @@ template <int Size> void to_network(std::int64_t value, char *bytes) {
 
 }  // namespace
 
-std::int64_t to_wire_time(std::int64_t ns) { return ns / 1000 - epoch_us; }
+std::int64_t to_wire_time(std::int64_t ns) {
+    return ns != TW_NO_DEADLINE ? ns / 1000 - epoch_us : INT64_MAX;  // infinity
+}
 std::int64_t from_wire_time(std::int64_t wire) { return (wire + epoch_us) * 1000; }
 
 void wire::put2(std::int32_t value) {

@@ -21,7 +21,7 @@ enum class type : Oid {
     time = 1184  // timestamptz
 };
 
-// PostgreSQL counts microseconds from the year 2000.
+// PostgreSQL counts microseconds from the year 2000. Its infinity is TW_NO_DEADLINE.
 std::int64_t to_wire_time(std::int64_t ns);
 std::int64_t from_wire_time(std::int64_t wire);
 

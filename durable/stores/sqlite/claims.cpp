@@ -81,6 +81,53 @@ int visit(session &of, const chosen &job, tw_store_taker *each, void *arg) {
     return error != 0 ? error : each(&entry, 0, arg);
 }
 
+// What the limits of a claim depend on.
+struct usage {
+    std::size_t held = 0;
+    std::int64_t next = 0;  // see tw_store_claim.pause_ns
+};
+
+int read_usage(session &of, const tw_store_claim &claim, usage &use) {
+    if (claim.running != 0) {
+        query count(of, sql::count_held);
+        if (const int found = count.with(claim.kinds[0]).row(); found < 0)
+            return found;
+        use.held = static_cast<std::size_t>(count.number(0));
+    }
+    if (claim.pause_ns == 0)
+        return 0;
+    query read(of, sql::read_pace);
+    const int found = read.with(claim.kinds[0]).row();
+    use.next = found == 1 ? read.time(0) : 0;
+    return found < 0 ? found : 0;
+}
+
+// The number of jobs that a claim may take.
+std::size_t most_of(const tw_store_claim &claim, const usage &use, std::int64_t now) {
+    std::size_t most = claim.limit;
+    if (claim.running != 0)
+        most = std::min(most, claim.running - std::min<std::size_t>(claim.running, use.held));
+    if (claim.pause_ns == 0)
+        return most;
+    const std::int64_t left = claim.tolerance_ns - std::max<std::int64_t>(use.next - now, 0);
+    return left < 0 ? 0 : std::min(most, static_cast<std::size_t>(left / claim.pause_ns) + 1);
+}
+
+int note_usage(session &to, const tw_store_claim &claim, usage use, std::size_t taken, tw_store_look &look) {
+    look.is_full = claim.running != 0 && use.held + taken >= claim.running ? 1 : 0;
+    if (claim.pause_ns == 0)
+        return 0;
+    if (taken != 0) {
+        const std::int64_t pauses = static_cast<std::int64_t>(taken) * claim.pause_ns;
+        use.next = time_after(std::max(use.next, look.now_ns), pauses);
+        if (const int error = query(to, sql::set_pace).with(claim.kinds[0]).with_time(use.next).run();
+            error < 0)
+            return error;
+    }
+    look.starts_ns = std::max<std::int64_t>(use.next - claim.tolerance_ns, 0);
+    return 0;
+}
+
 int look_on(session &of, const tw_store_claim &claim, tw_store_look &look) {
     look.next_ns = TW_NO_DEADLINE;
     for (std::size_t i = 0; i < claim.kinds_count; ++i) {
@@ -112,7 +159,14 @@ int claim_in_transaction(session &to, const tw_store_claim &request, tw_store_ta
     if (lease <= now)
         return to.fail(-ESTALE, "the lease has ended");
     choice found;
-    if (const int error = choose(to, request, now, found); error != 0)
+    usage use;
+    if (const int error = read_usage(to, request, use); error != 0)
+        return error;
+    tw_store_claim allowed = request;
+    allowed.limit = most_of(request, use, now);
+    if (const int error = choose(to, allowed, now, found); error != 0)
+        return error;
+    if (const int error = note_usage(to, request, use, found.jobs.size(), look); error != 0)
         return error;
     if (const int error = fail_unnamed(to, found.unnamed); error != 0)
         return error;
@@ -162,23 +216,36 @@ query &with_outcome(query &to, const tw_store_outcome &outcome, std::int64_t now
     return to.with(static_cast<std::int64_t>(outcome.attempts)).with(outcome.error).with(failed);
 }
 
-// Settles one job. If that releases the job, lowers `first` to the job's ready time.
+// Ends a job, and adds its group to `groups`. Returns whether the member holds the job, or an error.
+int end_one(session &to, const tw_store_member &who, const tw_store_outcome &outcome,
+            std::set<std::string> &groups) {
+    query ending(to, sql::end_held);
+    const int ended = with_held(ending, outcome, who).row();
+    if (ended != 1)
+        return ended;
+    if (const char *const group = ending.text(0); group != nullptr)
+        groups.insert(group);
+    return ending.is_cut() ? to.fail(-ENOMEM, "no memory") : 1;
+}
+
 int settle_one(session &to, const tw_store_member &who, std::int64_t now, tw_store_outcome &outcome,
-               std::int64_t &first) {
+               effects &into) {
+    if (outcome.what == TW_STORE_END) {
+        outcome.matched = end_one(to, who, outcome, into.groups);
+        return std::min(outcome.matched, 0);
+    }
     std::int64_t ready = TW_NO_DEADLINE;
     if (outcome.what == TW_STORE_RELEASE) {
         if (const int error = ready_of_held(to, who, outcome, ready); error != 0)
             return error;
-        first = std::min(first, ready);
+        into.first = std::min(into.first, ready);
     }
-    query settling(to, outcome.what == TW_STORE_END       ? sql::end_held
-                       : outcome.what == TW_STORE_RELEASE ? sql::release_one
-                                                          : sql::move_held);
+    query settling(to, outcome.what == TW_STORE_RELEASE ? sql::release_one : sql::move_held);
     with_held(settling, outcome, who);
-    if (outcome.what == TW_STORE_MOVE || outcome.what == TW_STORE_FAIL)
+    if (outcome.what != TW_STORE_RELEASE)
         with_outcome(settling, outcome, now);
     outcome.matched = settling.run();
-    return outcome.matched < 0 ? outcome.matched : 0;
+    return std::min(outcome.matched, 0);
 }
 
 }  // namespace
@@ -224,12 +291,13 @@ int start(session &to, const tw_store_member &who, tw_store_start *starts, std::
 
 int settle(session &to, const tw_store_member &who, tw_store_outcome *outcomes, std::size_t count) {
     return in_small_transaction(to, durability::normal, [&] {
-        std::int64_t lease = 0, first = TW_NO_DEADLINE;
+        std::int64_t lease = 0;
+        effects done;
         const std::int64_t now = to.now();
         int error = lease_of(to, who, lease);
         for (std::size_t i = 0; error == 0 && i < count; ++i)
-            error = settle_one(to, who, now, outcomes[i], first);
-        return error != 0 ? error : to.ring(first, now);
+            error = settle_one(to, who, now, outcomes[i], done);
+        return error != 0 ? error : conclude(to, done, now);
     });
 }
 

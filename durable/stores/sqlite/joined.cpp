@@ -47,11 +47,11 @@ int put_joined(session &to, const tw_durable_job &job, bool keep) {
     if (const int error = sqlite::check_version(to); error != 0)
         return error;
     const std::int64_t now = to.now();
-    std::int64_t first = TW_NO_DEADLINE;
-    const int existed = sqlite::put_one(to, job, keep, now, first);
+    sqlite::effects done;
+    const int existed = sqlite::put_one(to, job, keep, now, done);
     if (existed < 0)
         return existed;
-    const int error = to.ring(first, now);
+    const int error = sqlite::conclude(to, done, now);
     return error != 0 ? error : existed;
 }
 

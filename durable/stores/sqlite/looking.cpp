@@ -13,7 +13,11 @@ namespace tickwheel::durable::sqlite {
 
 namespace {
 
-#define IS_PENDING "holder is null and failed = 0"
+// `never`, the ready time of a waiting job, stands for itself in the index of idle jobs.
+#define NEVER "9223372036854775"
+#define IS_IDLE "holder is null and failed = 0"
+#define IS_PENDING IS_IDLE " and ready < " NEVER
+#define IS_WAITING IS_IDLE " and ready = " NEVER " and waits_for is not null"
 #define IS_GIVEN_UP \
     IS_PENDING " and error is not null and attempts = 0 and ready = due and (period <> 0 or cron is not " \
                "null)"
@@ -26,9 +30,9 @@ struct value {
 struct dialect {
     static std::string held() { return "holder is not null"; }
 
-    static constexpr const char *table = "@job", *pending = IS_PENDING, *given_up = IS_GIVEN_UP,
-                                *failed = "failed = 1", *started = "started = 1",
-                                *not_started = "started = 0";
+    static constexpr const char *table = "@job", *idle = IS_IDLE, *pending = IS_PENDING,
+                                *given_up = IS_GIVEN_UP, *waiting = IS_WAITING, *failed = "failed = 1",
+                                *started = "started = 1", *not_started = "started = 0";
 
     static std::string of_each_kind(const std::string &wanted, const std::string &condition,
                                     const std::string &) {
@@ -90,7 +94,7 @@ int read_last(session &of, selected &chosen, const char *kind, std::int64_t &las
 // ready no later than the last that the limit lets in of any one kind.
 int add_bound(session &of, selected &chosen) {
     std::int64_t last = TW_NO_DEADLINE;
-    const int error = for_each_kind(of, IS_PENDING, [&](const char *kind) {
+    const int error = for_each_kind(of, IS_IDLE, [&](const char *kind) {
         std::deque<value> &values = chosen.values().all;
         const std::size_t before = values.size();
         const int row = read_last(of, chosen, kind, last);
@@ -168,7 +172,7 @@ int choose(session &of, const tw_durable_filter &filter, const char *only, std::
 // the process takes it up.
 std::string fire_at(std::int64_t now) {
     const std::string at = std::to_string(now / microsecond);
-    return "update @job set holder = null, failed = 0, ready = " + at +
+    return "update @job set holder = null, failed = 0, waits_for = null, ready = " + at +
            ", attempts = case when failed = 1 then 0 else attempts end, "
            "error = case when failed = 1 then null else error end, due = case when due <= " +
            at + " then due when cron is not null then " + at +
@@ -193,13 +197,18 @@ int change(session &to, const tw_durable_filter &filter, const char *only, tw_st
             places += (places.empty() ? "" : ",") + std::to_string(job.place);
         }
         query changing(to, (what == TW_STORE_REMOVE ? "delete from @job where " : fire_at(now)) +
-                               "rowid in (" + places + ") returning rowid");
+                               "rowid in (" + places + ") returning rowid, of_group");
         int row = changing.row();
-        bool has_changed = false;
-        for (; row == 1; row = changing.row())
-            has_changed = at.at(changing.number(0))->is_changed = true;
-        if (row == 0 && has_changed && what == TW_STORE_FIRE)
-            row = to.ring(now, now);
+        effects done;
+        for (; row == 1; row = changing.row()) {
+            at.at(changing.number(0))->is_changed = true;
+            if (what == TW_STORE_FIRE)
+                done.first = now;
+            else if (const char *const group = changing.text(1); group != nullptr)
+                done.groups.insert(group);
+        }
+        if (row == 0)
+            row = changing.is_cut() ? to.fail(-ENOMEM, "no memory") : conclude(to, done, now);
         if (row != 0)
             return row;
         for (chosen_job &job : jobs) {
@@ -233,18 +242,17 @@ int count_some(session &of, const std::string &condition, const char *kind, std:
 int tally_kind(session &of, const std::string &kind, const tally &busy, const std::int64_t *times,
                std::size_t count, std::int64_t most, tw_durable_tally_visitor *each, void *arg) {
     std::vector<std::uint64_t> pending(count + 1);
-    tw_durable_tally found = {kind.c_str(), busy.held, busy.started, 0, 0, TW_NO_DEADLINE, pending.data()};
+    tw_durable_tally found = {kind.c_str(), busy.held, busy.started, 0, 0, 0, TW_NO_DEADLINE, pending.data()};
     for (std::size_t i = 0; i <= count; ++i)
         if (const int error = count_some(of, IS_PENDING, found.kind, i == 0 ? 0 : times[i - 1] / microsecond,
                                          i == count ? INT64_MAX : times[i] / microsecond, most, pending[i]);
             error != 0)
             return error;
-    if (const int error = count_some(of, "failed = 1", found.kind, 0, INT64_MAX, most, found.failed);
-        error != 0)
-        return error;
-    if (const int error = count_some(of, IS_GIVEN_UP, found.kind, 0, INT64_MAX, most, found.given_up);
-        error != 0)
-        return error;
+    const std::pair<const char *, std::uint64_t *> states[] = {
+        {"failed = 1", &found.failed}, {IS_GIVEN_UP, &found.given_up}, {IS_WAITING, &found.waiting}};
+    for (const auto &[condition, counted] : states)
+        if (const int error = count_some(of, condition, found.kind, 0, INT64_MAX, most, *counted); error != 0)
+            return error;
     query first(of, sql::first_pending);
     const int row = first.with(found.kind).with_time(0).row();
     if (row < 0)
@@ -274,7 +282,7 @@ int tallies(session &of, const std::int64_t *times, std::size_t count, std::uint
     const auto add = [&all](const char *kind) { return all.try_emplace(kind), 0; };
     if (const int error = read_busy(of, all); error != 0)
         return error;
-    for (const char *const condition : {IS_PENDING, "failed = 1"})
+    for (const char *const condition : {IS_IDLE, "failed = 1"})
         if (const int error = for_each_kind(of, condition, add); error != 0)
             return error;
     for (const auto &[kind, busy] : all)

@@ -2,15 +2,27 @@
 // them.
 #pragma once
 
+#include <set>
+
 #include "session.hpp"
 
 namespace tickwheel::durable::sqlite {
 
+// What the changes of a transaction mean for other jobs and connections.
+struct effects {
+    std::int64_t first = TW_NO_DEADLINE;  // when the first of the jobs is ready that are now pending
+    std::set<std::string> groups;         // groups that jobs have left, and those for which new jobs wait
+};
+
 // --- puts_and_lists.cpp
 
-// Puts one job in a transaction that has begun. Returns 1 if a job of this name existed. If the put changes
-// anything, lowers `first` to the job's ready time.
-int put_one(session &to, const tw_durable_job &job, bool keep, std::int64_t now, std::int64_t &first);
+// Puts one job in a transaction that has begun. Returns 1 if a job of this name existed. Adds to `into` what
+// the put has changed.
+int put_one(session &to, const tw_durable_job &job, bool keep, std::int64_t now, effects &into);
+
+// Ends the changes of a transaction: releases the jobs that wait for those of the groups that are now empty,
+// and announces the first job.
+int conclude(session &to, effects &of, std::int64_t now);
 
 // Deletes one job in a transaction that has begun. Returns what `remove` returns.
 int remove_one(session &to, const char *kind, const char *key);

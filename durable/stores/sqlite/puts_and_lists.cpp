@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <optional>
+#include <utility>
 
 #include "stores/selection.hpp"
 
@@ -10,41 +11,75 @@ namespace tickwheel::durable::sqlite {
 
 namespace {
 
-// Binds the parameters of insert_job and replace_job.
-query &with_job(query &to, const tw_durable_job &job, std::int64_t due) {
-    to.with(job.kind).with(job.key).with_time(due).with_bytes(job.payload, job.size);
+// Binds the parameters of insert_job and replace_job. `end` is TW_NO_DEADLINE if the job has none.
+query &with_job(query &to, const tw_durable_job &job, std::int64_t due, std::int64_t end) {
+    to.with(job.kind).with(job.key).with_time(due);
+    to.with_time(job.waits_for == nullptr ? due : TW_NO_DEADLINE).with_bytes(job.payload, job.size);
     to.with_time(time_after(0, job.period_ns)).with(job.cron).with(job.zone);
-    return to.with(static_cast<std::int64_t>(job.missed)).with_time(time_after(0, job.grace_ns));
+    to.with(static_cast<std::int64_t>(job.missed)).with_time(time_after(0, job.grace_ns));
+    to.with(job.group).with(job.waits_for);
+    return end != TW_NO_DEADLINE ? to.with_time(end) : to.with(nullptr);
 }
 
-int replace(session &to, const tw_durable_job &job, std::int64_t due) {
-    query replacing(to, sql::replace_job);
-    return with_job(replacing, job, due).run();
+// Looks up the job that a put replaces: adds its group to `into`, and lowers `end` to that of the job, if
+// both have one. Returns 1 if there is such a job.
+int find_replaced(session &of, const tw_durable_job &job, std::int64_t &end, effects &into) {
+    query former(of, sql::find_replaced);
+    const int found = former.with(job.kind).with(job.key).row();
+    if (found != 1)
+        return found;
+    if (const char *const group = former.text(0); group != nullptr)
+        into.groups.insert(group);
+    if (end != TW_NO_DEADLINE && !former.is_null(1))
+        end = former.time(1);
+    return former.is_cut() ? of.fail(-ENOMEM, "no memory") : 1;
 }
 
-// Returns 1 if it has inserted the job, 0 if a job of this name exists.
-int insert(session &to, const tw_durable_job &job, std::int64_t due) {
-    query inserting(to, sql::insert_job);
-    return with_job(inserting, job, due).run();
+int put_new(session &to, sql how, const tw_durable_job &job, std::int64_t due, std::int64_t end) {
+    query putting(to, how);
+    return with_job(putting, job, due, end).run();
 }
 
 }  // namespace
 
-int put_one(session &to, const tw_durable_job &job, bool keep, std::int64_t now, std::int64_t &first) {
-    const std::int64_t due = due_time(job, now);
-    if (!keep) {
-        const int replaced = replace(to, job, due);
-        if (replaced != 0) {
-            first = std::min(first, due);
-            return replaced;
-        }
+int put_one(session &to, const tw_durable_job &job, bool keep, std::int64_t now, effects &into) {
+    std::int64_t end = job.within_ns != 0 ? time_after(now, job.within_ns) : TW_NO_DEADLINE;
+    const int existed = keep ? 0 : find_replaced(to, job, end, into);
+    if (existed < 0)
+        return existed;
+    const std::int64_t due = std::min(due_time(job, now), end);
+    const int changed = put_new(to, existed == 1 ? sql::replace_job : sql::insert_job, job, due, end);
+    if (changed < 0)
+        return changed;
+    if (job.waits_for != nullptr)
+        into.groups.insert(job.waits_for);
+    else if (changed == 1)
+        into.first = std::min(into.first, due);
+    return existed == 1 ? 1 : 1 - changed;
+}
+
+namespace {
+
+// Releases the jobs that wait for a group, if it is empty. Lowers `first` to the ready time of the first.
+int release_waiting(session &to, const char *group, std::int64_t now, std::int64_t &first) {
+    {
+        query earliest(to, sql::first_waiting);
+        const int found = earliest.with(group).with_time(now).row();
+        if (found < 0 || earliest.is_null(0))
+            return std::min(found, 0);
+        first = std::min(first, earliest.time(0));
     }
-    const int inserted = insert(to, job, due);
-    if (inserted < 0)
-        return inserted;
-    if (inserted == 1)
-        first = std::min(first, due);
-    return 1 - inserted;
+    const int released = query(to, sql::release_waiting).with(group).with_time(now).run();
+    return std::min(released, 0);
+}
+
+}  // namespace
+
+int conclude(session &to, effects &of, std::int64_t now) {
+    for (const std::string &group : of.groups)
+        if (const int error = release_waiting(to, group.c_str(), now, of.first); error != 0)
+            return error;
+    return to.ring(of.first, now);
 }
 
 namespace {
@@ -67,16 +102,17 @@ int take_for(session &to, const tw_store_put *puts, std::size_t count, const tw_
 }
 
 // Puts one job, and holds the job if `put.hold` is set and `last_used` has a value. If the put leaves the job
-// pending, lowers `first` to the job's ready time.
+// pending, lowers `into.first` to the job's ready time.
 int put_and_hold(session &to, tw_store_put &put, bool keep, const tw_store_member *who, std::int64_t now,
-                 std::optional<std::int64_t> &last_used, std::int64_t &first) {
-    std::int64_t ready = TW_NO_DEADLINE;
+                 std::optional<std::int64_t> &last_used, effects &into) {
+    const std::int64_t first = std::exchange(into.first, TW_NO_DEADLINE);
     put.token = 0;
-    put.existed = put_one(to, *put.job, keep, now, ready);
+    put.existed = put_one(to, *put.job, keep, now, into);
     if (put.existed < 0)
         return put.existed;
+    const std::int64_t ready = std::exchange(into.first, first);
     if (put.hold == 0 || !last_used || ready == TW_NO_DEADLINE) {
-        first = std::min(first, ready);
+        into.first = std::min(first, ready);
         return 0;
     }
     put.token = ++*last_used;
@@ -91,36 +127,41 @@ int put_and_hold(session &to, tw_store_put &put, bool keep, const tw_store_membe
 int put(session &to, tw_store_put *puts, std::size_t count, bool keep, const tw_store_member *who) {
     return in_small_transaction(to, durability::full, [=, &to] {
         const std::int64_t now = to.now();
-        std::int64_t first = TW_NO_DEADLINE;
+        effects done;
         std::optional<std::int64_t> last_used;
         if (const int error = take_for(to, puts, count, who, now, last_used); error != 0)
             return error;
         for (tw_store_put *each = puts; each != puts + count; ++each)
-            if (const int error = put_and_hold(to, *each, keep, who, now, last_used, first); error != 0)
+            if (const int error = put_and_hold(to, *each, keep, who, now, last_used, done); error != 0)
                 return error;
-        return to.ring(first, now);
+        return conclude(to, done, now);
     });
 }
 
 namespace {
 
-// Returns 1 if the job has not started, 0 if it has, or -ENOENT.
-int has_to_start(session &of, const char *kind, const char *key) {
+// Returns 1 if the job has not started, 0 if it has, or -ENOENT. Adds its group to `groups`.
+int has_to_start(session &of, const char *kind, const char *key, std::set<std::string> &groups) {
     query find(of, sql::is_started);
     const int found = find.with(kind).with(key).row();
     if (found != 1)
         return found < 0 ? found : -ENOENT;
+    if (const char *const group = find.text(1); group != nullptr)
+        groups.insert(group);
     return find.number(0) == 0 ? 1 : 0;
 }
 
 }  // namespace
 
 int remove_one(session &to, const char *kind, const char *key) {
-    const int prevented = has_to_start(to, kind, key);
+    effects done;
+    const int prevented = has_to_start(to, kind, key, done.groups);
     if (prevented < 0)
         return prevented;
-    const int removed = query(to, sql::delete_job).with(kind).with(key).run();
-    return removed < 0 ? removed : prevented;
+    if (const int removed = query(to, sql::delete_job).with(kind).with(key).run(); removed < 0)
+        return removed;
+    const int error = conclude(to, done, to.now());
+    return error != 0 ? error : prevented;
 }
 
 int remove(session &to, const char *kind, const char *key) {
@@ -148,6 +189,8 @@ enum column {
     started,
     failed,
     error,
+    of_group,
+    waits_for,
     holder,
     holder_name
 };
@@ -172,6 +215,8 @@ int entry_of(session &of, query &row, tw_durable_entry &entry) {
     entry.job.zone = row.text(zone);
     entry.job.missed = static_cast<tw_durable_missed>(row.number(missed));
     entry.job.grace_ns = row.time(grace);
+    entry.job.group = row.text(of_group);
+    entry.job.waits_for = row.text(waits_for);
     entry.state = state_of(!row.is_null(holder), row.number(started) != 0, row.number(failed) != 0);
     entry.ready_ns = row.time(ready);
     entry.attempts = static_cast<std::uint32_t>(row.number(attempts));

@@ -58,12 +58,22 @@ create index @job_failed on @job (kind, key) where failed = 1;
 )";
 
 // What people see of members, and the index of periodic jobs whose last due time was given up, and of jobs
-// that wait for their next try.
+// that wait for their next try. The time of each kind with a rate (tw_store_claim.pause_ns). Groups, and the
+// end of the puts with `within_ns`. A job that waits for a group is ready at TW_NO_DEADLINE.
 constexpr step version_2 = R"(
 alter table @member add column joined integer not null default 0;
 alter table @member add column kinds blob;
 alter table @member add column clock_offset integer not null default 0;
 create index @job_with_error on @job (kind, key) where error is not null and failed = 0;
+create table @pace (
+    kind text primary key not null,
+    next integer not null
+) without rowid;
+alter table @job add column of_group text;
+alter table @job add column waits_for text;
+alter table @job add column no_later integer;
+create index @job_of_group on @job (of_group) where of_group is not null;
+create index @job_waits_for on @job (waits_for) where waits_for is not null;
 )";
 
 constexpr step steps_of_release[] = {version_1, version_2};

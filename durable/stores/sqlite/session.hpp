@@ -148,7 +148,10 @@ class query {
 
     // The columns of a row. A text is valid until the next row, and null if there is none.
     [[nodiscard]] std::int64_t number(int column) const { return sqlite3_column_int64(statement_, column); }
-    [[nodiscard]] std::int64_t time(int column) const { return number(column) * microsecond; }
+    [[nodiscard]] std::int64_t time(int column) const {
+        const std::int64_t us = number(column);
+        return us != TW_NO_DEADLINE / microsecond ? us * microsecond : TW_NO_DEADLINE;
+    }
     [[nodiscard]] bool is_null(int column) const;
     const char *text(int column);
     const void *bytes(int column, std::size_t &size);

@@ -6,7 +6,7 @@ namespace tickwheel::durable::sqlite {
 // The columns of a job, in the order in which entry_of reads them. The name of the holder follows them.
 #define JOB_COLUMNS \
     "kind, key, payload, due, period, cron, zone, missed, grace, ready, attempts, token, started, failed, " \
-    "error, holder"
+    "error, of_group, waits_for, holder"
 
 enum class sql : unsigned {
     read_meta,
@@ -16,6 +16,7 @@ enum class sql : unsigned {
 
     insert_job,
     replace_job,
+    find_replaced,
     is_started,
     delete_job,
     find_job,
@@ -35,6 +36,9 @@ enum class sql : unsigned {
     first_end,
 
     choose,
+    count_held,
+    read_pace,
+    set_pace,
     fail_unnamed,
     first_pending,
     hold,
@@ -43,6 +47,9 @@ enum class sql : unsigned {
     end_held,
     move_held,
     release_one,
+
+    first_waiting,
+    release_waiting,
 
     count
 };

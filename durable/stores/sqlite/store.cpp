@@ -8,6 +8,7 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <climits>
 #include <cstdio>
@@ -272,7 +273,7 @@ int listen(void *raw) {
     return result;
 }
 
-int read_notifications(void *raw, std::int64_t *ready_ns) {
+int read_notifications(void *raw, tw_store_notice *each, void *arg) {
     store_connection &self = of(raw);
     alignas(inotify_event) char events[4096];
     while (read(self.watch, events, sizeof events) > 0) {
@@ -280,7 +281,19 @@ int read_notifications(void *raw, std::int64_t *ready_ns) {
     return on(raw, [&](session &to) {
         if (to.name_in_memory().empty())
             static_cast<void>(watch_log(self.watch, self.handle.get()));
-        return to.other_news(*ready_ns);
+        std::int64_t ready = 0;
+        const int news = to.other_news(ready);
+        if (news == 1)
+            each(nullptr, ready, arg);
+        return std::min(news, 0);
+    });
+}
+
+// A notification of SQLite is for all kinds.
+int notify(void *raw, const char *) {
+    return on(raw, [](session &to) {
+        return sqlite::in_small_transaction(to, sqlite::durability::normal,
+                                            [&] { return to.ring(0, to.now()); });
     });
 }
 
@@ -316,6 +329,7 @@ const tw_store sqlite_store = {
     .settle = settle,
     .listen = listen,
     .read_notifications = read_notifications,
+    .notify = notify,
     .announce = announce,
     .members = members,
     .tallies = tallies,

@@ -27,6 +27,8 @@ tw_durable_state job::state() const {
         return started ? TW_DURABLE_STARTED : TW_DURABLE_HELD;
     if (failed)
         return TW_DURABLE_FAILED;
+    if (data.waits_for)
+        return TW_DURABLE_WAITING;
     const bool is_given_up =
         data.error && data.attempts == 0 && data.ready == data.due && (data.period != 0 || data.cron);
     return is_given_up ? TW_DURABLE_GIVEN_UP : TW_DURABLE_PENDING;
@@ -49,7 +51,11 @@ job_data data_of(const tw_durable_job &from, std::int64_t now) {
     data.period = from.period_ns;
     data.grace = from.grace_ns;
     data.missed = from.missed;
-    data.due = data.ready = time_after(from.absolute != 0 ? 0 : now, from.due_ns);
+    data.group = copy_of(from.group);
+    data.waits_for = copy_of(from.waits_for);
+    data.no_later = from.within_ns != 0 ? time_after(now, from.within_ns) : TW_NO_DEADLINE;
+    data.due = std::min(time_after(from.absolute != 0 ? 0 : now, from.due_ns), data.no_later);
+    data.ready = data.waits_for ? TW_NO_DEADLINE : data.due;
     return data;
 }
 
@@ -73,6 +79,8 @@ tw_durable_entry job::entry() const {
     entry.job.zone = text_of(data.zone);
     entry.job.missed = data.missed;
     entry.job.grace_ns = data.grace;
+    entry.job.group = text_of(data.group);
+    entry.job.waits_for = text_of(data.waits_for);
     entry.state = state();
     entry.ready_ns = data.ready;
     entry.attempts = data.attempts;
@@ -111,6 +119,7 @@ void database::take_out(job &stored) {
     switch (stored.state()) {
     case TW_DURABLE_PENDING:
     case TW_DURABLE_GIVEN_UP:
+    case TW_DURABLE_WAITING:
         stored.unused = stored.of->pending.extract(&stored);
         break;
     case TW_DURABLE_FAILED:
@@ -125,6 +134,7 @@ void database::put_in(job &stored) {
     switch (stored.state()) {
     case TW_DURABLE_PENDING:
     case TW_DURABLE_GIVEN_UP:
+    case TW_DURABLE_WAITING:
         stored.of->pending.insert(std::move(stored.unused));
         break;
     case TW_DURABLE_FAILED:
@@ -150,8 +160,17 @@ void database::release(job &stored) {
     put_in(stored);
 }
 
+std::size_t database::count_held(const char *kind_name) const {
+    std::size_t count = 0;
+    for (const auto &[id, each] : members)
+        for (const job *const held : each.held)
+            count += *held->of->name == kind_name ? 1 : 0;
+    return count;
+}
+
 void database::erase(job &stored) {
     kind &of = *stored.of;
+    has_left_group = has_left_group || stored.data.group;
     take_out(stored);
     of.jobs.erase(of.jobs.find(*stored.key));
     if (of.jobs.empty())
@@ -163,6 +182,8 @@ void database::become(const database &other) {
     members = other.members;
     last_token = other.last_token;
     last_member = other.last_member;
+    next_starts = other.next_starts;
+    has_left_group = true;
     for (auto &[id, each] : members)
         each.held.clear();
     for (const auto &[name, of] : other.kinds) {
@@ -182,6 +203,38 @@ void database::become(const database &other) {
             put_in(copy);
         }
     }
+}
+
+namespace {
+
+template <typename F> void for_each_job(kind_map &kinds, F body) {
+    for (auto &[name, of] : kinds)
+        for (auto &[key, each] : of.jobs)
+            body(each);
+}
+
+}  // namespace
+
+std::int64_t database::release_waiting(std::int64_t now) {
+    std::int64_t first = TW_NO_DEADLINE;
+    if (!std::exchange(has_left_group, false))
+        return first;
+    for_each_job(kinds, [&](job &waiting) {
+        if (!waiting.data.waits_for)
+            return;
+        bool is_empty = true;
+        for_each_job(kinds, [&](const job &each) {
+            is_empty = is_empty && each.data.group != waiting.data.waits_for;
+        });
+        if (!is_empty)
+            return;
+        take_out(waiting);
+        waiting.data.waits_for.reset();
+        waiting.data.ready = std::max(waiting.data.due, now);
+        put_in(waiting);
+        first = std::min(first, waiting.data.ready);
+    });
+    return first;
 }
 
 std::int64_t database::first_end(const member &self, std::int64_t now) const {
@@ -259,12 +312,21 @@ job &put_batch::carry_out(made &nodes, tw_store_put &put, bool keep) {
     const auto inserted = of.jobs.insert(nodes.job_node.extract(nodes.job_node.begin()));
     job &stays = inserted.position->second;
     put.existed = inserted.inserted ? 0 : 1;
+    into_.has_left_group =
+        into_.has_left_group || put.job->waits_for != nullptr || (!keep && stays.data.group);
     if (inserted.inserted) {
         stays.of = &of;
         database::put_in(stays);
     } else if (!keep) {
+        job_data &fresh = inserted.node.mapped().data;
+        if (fresh.no_later != TW_NO_DEADLINE && stays.data.no_later != TW_NO_DEADLINE && !stays.started &&
+            !stays.failed && stays.data.attempts == 0) {
+            fresh.no_later = stays.data.no_later;
+            fresh.due = std::min(fresh.due, fresh.no_later);
+            fresh.ready = std::min(fresh.ready, fresh.waits_for ? TW_NO_DEADLINE : fresh.no_later);
+        }
         database::take_out(stays);
-        stays.data = std::move(inserted.node.mapped().data);
+        stays.data = std::move(fresh);
         stays.holder = nullptr;
         stays.started = stays.failed = false;
         database::put_in(stays);

@@ -1,7 +1,7 @@
 // The content of the memory store: jobs, members and listeners.
 //
-// Each job is in exactly one index, and takes its node along when it moves to another. So only `put`, `join`
-// and `listen` allocate, and they do so before they change anything.
+// Each job is in exactly one index, and takes its node along when it moves to another. So only `put`, `join`,
+// `listen` and a claim with a rate allocate, and they do so before they change anything.
 //
 //     pending  its kind's `pending`, by ready time and key
 //     failed   its kind's `failed`, by key
@@ -43,10 +43,11 @@ using index_node = pending_index::node_type;
 // The fields of a job that a put sets, and those that the job's answers change.
 struct job_data {
     std::string payload;
-    std::optional<std::string> cron, zone;
+    std::optional<std::string> cron, zone, group, waits_for;
     std::int64_t period = 0, grace = 0;
     tw_durable_missed missed = TW_DURABLE_COALESCE;
     std::int64_t due = 0, ready = 0;
+    std::int64_t no_later = TW_NO_DEADLINE;  // the end of the puts with within_ns
     std::uint32_t attempts = 0;
     std::optional<std::string> error;
 };
@@ -94,7 +95,9 @@ struct database {
     kind_map kinds;
     std::map<std::int64_t, member> members;
     std::vector<listener *> listeners;
+    std::map<std::string, std::int64_t, std::less<>> next_starts;  // of kinds: tw_store_claim.pause_ns
     std::int64_t last_token = 0, last_member = 0;
+    bool has_left_group = false;  // a group may be empty for which jobs wait
 
     job *find(const char *kind_name, const char *key);
     member *find(const tw_store_member &who);                            // null: the member is dead
@@ -110,11 +113,15 @@ struct database {
     // Makes a held job pending, as it was before it was claimed.
     static void release(job &stored);
 
+    [[nodiscard]] std::size_t count_held(const char *kind_name) const;
+
     void erase(job &stored);
 
     // Takes over the jobs and members of another database, without locks.
     void become(const database &other);
 
+    // Releases the jobs whose groups are empty. Returns the ready time of the first.
+    std::int64_t release_waiting(std::int64_t now);
     [[nodiscard]] std::int64_t first_end(const member &self, std::int64_t now) const;  // see tw_store_look
 
     // Notifies all listeners but `self` of a job that is ready at this time, if that is soon.

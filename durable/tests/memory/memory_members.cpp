@@ -233,6 +233,21 @@ int show(const std::vector<job *> &chosen, const member &holder, std::int64_t to
 
 }  // namespace
 
+namespace {
+
+// How many jobs the limits of a claim let it take. `next` is the time of its kind: tw_store_claim.pause_ns.
+std::size_t most_of(const tw_store_claim &claim, std::size_t held, std::int64_t next, std::int64_t now) {
+    std::size_t most = claim.limit;
+    if (claim.running != 0)
+        most = std::min(most, held < claim.running ? claim.running - held : 0);
+    const std::int64_t left = claim.tolerance_ns - std::max<std::int64_t>(next - now, 0);
+    if (claim.pause_ns != 0)
+        most = std::min(most, left < 0 ? 0 : static_cast<std::size_t>(left / claim.pause_ns) + 1);
+    return most;
+}
+
+}  // namespace
+
 int claim(void *of, const tw_store_claim *request, tw_store_taker *each, void *arg, tw_store_look *look) {
     return locked(of, [=](connection &self) {
         database &base = *self.base;
@@ -240,14 +255,24 @@ int claim(void *of, const tw_store_claim *request, tw_store_taker *each, void *a
         member *const holder = base.find_claimer(request->member, now);
         if (holder == nullptr)
             return -ESTALE;
+        const std::size_t held = request->running != 0 ? base.count_held(request->kinds[0]) : 0;
+        std::int64_t none = 0;
+        std::int64_t &next = request->pause_ns != 0 ? base.next_starts[request->kinds[0]] : none;
         choice from = choice_of(base, *request);
-        const auto chosen = choose(from, time_after(now, request->horizon_ns), request->limit, look->next_ns);
+        const auto chosen = choose(from, time_after(now, request->horizon_ns),
+                                   most_of(*request, held, next, now), look->next_ns);
+        const auto pauses = static_cast<std::int64_t>(chosen.size()) * request->pause_ns;
+        const std::int64_t next_after = time_after(std::max(next, now), pauses);
+        look->is_full = request->running != 0 && held + chosen.size() >= request->running ? 1 : 0;
+        look->starts_ns = request->pause_ns != 0 ? next_after - request->tolerance_ns : 0;
         look->now_ns = now;
         look->lease_end_ns = base.first_end(*holder, now);
         if (const int result = show(chosen, *holder, base.last_token, now, each, arg); result != 0)
             return result;
         for (job *const claimed : chosen)
             base.hold(*claimed, *holder, now);
+        if (!chosen.empty())
+            next = next_after;
         return 0;
     });
 }
@@ -281,6 +306,7 @@ void move_to(job &settled, const tw_store_outcome &outcome, std::optional<std::s
     settled.data.due = time_after(0, outcome.due_ns);
     settled.data.ready = time_after(outcome.ready_is_delay != 0 ? now : 0, outcome.ready_ns);
     settled.data.attempts = outcome.attempts;
+    settled.data.no_later = TW_NO_DEADLINE;
     settled.data.error = std::move(error);
     database::put_in(settled);
 }
@@ -342,7 +368,7 @@ int settle(void *of, const tw_store_member *who, tw_store_outcome *outcomes, std
             if (each.matched == 1)
                 settle_one(*self.base, *held, each, errors[i], now);
         }
-        self.base->tell(&self.listening, released, now);
+        self.base->tell(&self.listening, std::min(released, self.base->release_waiting(now)), now);
         return 0;
     });
 }

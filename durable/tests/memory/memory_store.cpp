@@ -113,7 +113,8 @@ int put(void *of, tw_store_put *puts, std::size_t count, int keep, const tw_stor
         const std::int64_t now = self.now();
         member *const holder = who != nullptr ? self.base->find_claimer(*who, now) : nullptr;
         put_batch batch(*self.base, puts, count, now);
-        self.base->tell(&self.listening, batch.carry_out(puts, keep != 0, holder), now);
+        const std::int64_t first = batch.carry_out(puts, keep != 0, holder);
+        self.base->tell(&self.listening, std::min(first, self.base->release_waiting(now)), now);
         return 0;
     });
 }
@@ -126,7 +127,9 @@ int remove(void *of, const char *kind_name, const char *key) {
         if (found->locked)
             return -EBUSY;
         const int prevented = found->started ? 0 : 1;
+        const std::int64_t now = self.now();
         self.base->erase(*found);
+        self.base->tell(&self.listening, self.base->release_waiting(now), now);
         return prevented;
     });
 }
@@ -153,6 +156,8 @@ struct copied_job {
         entry.job.payload = data.payload.empty() ? nullptr : data.payload.data();
         entry.job.cron = data.cron ? data.cron->c_str() : nullptr;
         entry.job.zone = data.zone ? data.zone->c_str() : nullptr;
+        entry.job.group = data.group ? data.group->c_str() : nullptr;
+        entry.job.waits_for = data.waits_for ? data.waits_for->c_str() : nullptr;
         entry.holder = entry.holder != nullptr ? holder_name.c_str() : nullptr;
         entry.error = data.error ? data.error->c_str() : nullptr;
         return &entry;
@@ -195,6 +200,8 @@ struct walk {
 
     [[nodiscard]] bool selects(const job &candidate) const {
         if (filter.states != 0 && (filter.states & static_cast<unsigned>(candidate.state())) == 0)
+            return false;
+        if (filter.group != nullptr && candidate.data.group != filter.group)
             return false;
         const std::int64_t ready = candidate.data.ready;
         if (filter.ready_before_ns == 0)
@@ -306,6 +313,7 @@ bool fire(job &stored, std::int64_t now) {
         data.error.reset();
     }
     data.ready = now;
+    data.waits_for.reset();
     stored.failed = false;
     stored.holder = nullptr;
     database::put_in(stored);
@@ -332,8 +340,9 @@ int change(void *of, const tw_durable_filter *filter, const char *key, tw_store_
                 one.is_changed = fire(*found, now);
             has_changed = has_changed || one.is_changed;
         }
-        if (has_changed && what == TW_STORE_FIRE)
-            self.base->tell(&self.listening, now, now);
+        const std::int64_t first =
+            has_changed && what == TW_STORE_FIRE ? now : self.base->release_waiting(now);
+        self.base->tell(&self.listening, first, now);
         return 0;
     });
     for (seen &one : all)
@@ -360,6 +369,8 @@ tally tally_of(const std::string &name, const kind &of, const std::int64_t *time
             ++(state == TW_DURABLE_HELD ? all.seen.held : all.seen.started);
         else if (state == TW_DURABLE_FAILED)
             add(all.seen.failed);
+        else if (state == TW_DURABLE_WAITING)
+            add(all.seen.waiting);
         else
             add(all.pending[static_cast<std::size_t>(std::upper_bound(times, times + count, each.data.ready) -
                                                      times)]);
@@ -405,14 +416,21 @@ int listen(void *of) {
     });
 }
 
-int read_notifications(void *of, std::int64_t *ready_ns) {
+int read_notifications(void *of, tw_store_notice *each, void *arg) {
     return locked(of, [=](connection &self) {
         listener &listening = self.listening;
         std::uint64_t times = 0;
         if (read(listening.descriptor, &times, sizeof times) < 0)
             return 0;
-        *ready_ns = std::exchange(listening.first_ready, TW_NO_DEADLINE);
-        return 1;
+        each(nullptr, std::exchange(listening.first_ready, TW_NO_DEADLINE), arg);
+        return 0;
+    });
+}
+
+int notify(void *of, const char *) {
+    return locked(of, [](connection &self) {
+        self.base->tell(&self.listening, 0, self.now());
+        return 0;
     });
 }
 
@@ -441,6 +459,7 @@ const tw_store memory_store = {
     .settle = memory::settle,
     .listen = memory::listen,
     .read_notifications = memory::read_notifications,
+    .notify = memory::notify,
     .announce = memory::announce,
     .members = memory::members,
     .tallies = memory::tallies,

@@ -2,11 +2,12 @@
 // server.py and tool.py run it.
 //
 //   open ADDRESS [SETTING=VALUE...]  schema=TEXT name=TEXT runtime=1, and timeout_ms, poll_ms, lease_ms,
-//                                    horizon_ms, hold=N
-//   handle KIND                      from then on prints a line for each fire and each event. The handlers of
-//                                    "slow" run until the input ends, those of "held" until "go"; "bad"
-//                                    fails at its first try, for a reason that would clear a terminal;
-//                                    "retry" fails and is tried again after a minute
+//                                    horizon_ms, hold=N threads=N
+//   handle KIND [running=N rate=N]   from then on prints a line for each fire and each event. The handlers of
+//                                    "slow" run until the input ends, those of "held" until "go", those of
+//                                    "nap" for the milliseconds at the end of the key, as in "17-300", and
+//                                    then print a line; "bad" fails at its first try, for a reason that
+//                                    would clear a terminal; "retry" fails and is tried again after a minute
 //   put KIND KEY MILLISECONDS
 //   remove KIND KEY
 //   remove_all KIND
@@ -18,13 +19,17 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <iostream>
 #include <map>
 #include <mutex>
 #include <sstream>
 #include <string>
+#include <thread>
 
 #include <tickwheel/durable.h>
 
@@ -66,6 +71,11 @@ void answer(program &self, std::int64_t result, const std::string &text = "") {
 tw_durable_answer on_fire(tw_durable_fire *fire, void *arg) {
     say(*static_cast<program *>(arg), "\"fire\":" + quoted(fire->key) + ",\"kind\":" + quoted(fire->kind) +
                                           ",\"due\":" + std::to_string(fire->due_ns));
+    if (fire->kind == std::string("nap")) {
+        std::this_thread::sleep_for(
+            std::chrono::milliseconds(std::strtol(std::strchr(fire->key, '-') + 1, nullptr, 10)));
+        say(*static_cast<program *>(arg), "\"ended\":" + quoted(fire->key));
+    }
     if (fire->kind == std::string("slow"))
         static_cast<program *>(arg)->has_ended.wait(false);
     if (fire->kind == std::string("held"))
@@ -94,6 +104,11 @@ std::int64_t milliseconds(const settings &all, const char *name) {
     return found != all.end() ? std::stoll(found->second) * TW_MILLISECOND : 0;
 }
 
+std::uint32_t number(const settings &all, const char *name) {
+    const auto found = all.find(name);
+    return found != all.end() ? static_cast<std::uint32_t>(std::stoul(found->second)) : 0;
+}
+
 int open(program &self, std::istream &words) {
     std::string address;
     words >> address;
@@ -106,7 +121,8 @@ int open(program &self, std::istream &words) {
     options.poll_ns = milliseconds(all, "poll_ms");
     options.lease_ns = milliseconds(all, "lease_ms");
     options.horizon_ns = milliseconds(all, "horizon_ms");
-    options.hold = all.count("hold") != 0 ? static_cast<std::uint32_t>(std::stoul(all.at("hold"))) : 0;
+    options.hold = number(all, "hold");
+    options.threads = number(all, "threads");
     options.on_event = on_event;
     options.on_event_arg = &self;
     if (all.count("runtime") != 0 &&
@@ -149,10 +165,13 @@ int fire(program &self, std::istream &words) {
 int handle(program &self, std::istream &words) {
     std::string kind;
     words >> kind;
-    tw_durable_retries retries{};
-    retries.attempts = kind == "bad" ? 1 : 0;
-    retries.backoff_ns = kind == "retry" ? 60 * TW_SECOND : 0;
-    return tw_durable_register(self.jobs, kind.c_str(), on_fire, &self, &retries);
+    const settings all = read_settings(words);
+    tw_durable_handling how{};
+    how.attempts = kind == "bad" ? 1 : 0;
+    how.backoff_ns = kind == "retry" ? 60 * TW_SECOND : 0;
+    how.running = number(all, "running");
+    how.rate = number(all, "rate");
+    return tw_durable_register(self.jobs, kind.c_str(), on_fire, &self, &how);
 }
 
 void tell_counts(program &self) {

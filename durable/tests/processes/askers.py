@@ -24,7 +24,7 @@ class Asker:
         pipe = subprocess.PIPE
         self.running = subprocess.Popen([program], stdin=pipe, stdout=pipe, stderr=pipe, text=True,
                                         preexec_fn=running.die_with_parent)
-        self.answers, self.fires, self.events, self.errors = queue.Queue(), [], [], ""
+        self.answers, self.fires, self.ends, self.events, self.errors = queue.Queue(), [], [], [], ""
         for work in (self.read, self.read_errors):
             threading.Thread(target=work, daemon=True).start()
 
@@ -35,6 +35,8 @@ class Asker:
     def sort(self, said):
         if "fire" in said:
             self.fires.append(said)
+        elif "ended" in said:
+            self.ends.append(said)
         elif "event" in said:
             self.events.append(said)
         else:

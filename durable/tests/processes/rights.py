@@ -75,10 +75,12 @@ def use_everything(bench, schema, role):
     address, settings = bench.server.address(user=quote(role)), (f"schema={schema}", "lease_ms=2000", "poll_ms=200")
     handler, putter = bench.handler(*settings, address=address), bench.opened(f"schema={schema}", address=address)
     handler.do("handle", "bad")
+    handler.do("handle", "limited", "running=1", "rate=1000")
     handler.do("put", "k", "at-once", 0)
+    handler.do("put", "limited", "within-limits", 0)
     for key, delay in ("soon", 0), ("later", 300), ("gone", 10**8):
         putter.do("put", "k", key, delay)
-    for key in "soon", "later":
+    for key in "soon", "later", "within-limits":
         fire(handler, key)
     putter.do("remove", "k", "gone", result=1)
     putter.do("put", "bad", "fails", 0)

@@ -154,6 +154,85 @@ def bad_arguments_of_sql_are_refused(bench):
     expect(bench.sql("select count(*) from tickwheel.job where 'bad' in (kind, key)") == "0", "a refused job is there")
 
 
+# --- groups -------------------------------------------------------------------------------------
+
+PUT_PARTS = "select tickwheel.put('part', '{0} 1', 'now', of_group => '{0}'), " \
+    "tickwheel.put('part', '{0} 2', 'now', of_group => '{0}');"
+PUT_WHOLE = "select tickwheel.put('k', '{0}', now(), waits_for => '{0}');"
+
+
+def state_of(bench, key):
+    return bench.sql(f"select waits_for is not null, ready = 'infinity' from tickwheel.job where key = '{key}'")
+
+
+def jobs_that_wait_are_put_and_released_by_sql(bench):
+    """In one transaction in any order. What a transaction does to a group counts when it has committed."""
+    sleeper = bench.handler()
+    bench.sql("begin;" + PUT_WHOLE.format("a") + PUT_PARTS.format("a") + "commit;")
+    bench.sql("begin; select tickwheel.remove('part', 'a 1'), tickwheel.remove('part', 'a 2'); rollback;")
+    bench.sql("select tickwheel.remove('part', 'a 1')")
+    bench.sql("select tickwheel.put('part', 'a 2', 'now', replace => false)")
+    time.sleep(0.3)
+    expect(state_of(bench, "a") == "t|t", "it does not wait for the second part")
+    bench.sql("select tickwheel.remove('part', 'a 2')")
+    sleeper.fire("a", PROMPT_S)
+    bench.sql(PUT_WHOLE.format("a"))  # the group is empty
+    wait_until(lambda: len([each for each in sleeper.fires if each["fire"] == "a"]) == 2, "it fires again", PROMPT_S)
+    bench.sql(PUT_PARTS.format("b") + PUT_WHOLE.format("b"))
+    bench.sql("select tickwheel.put('part', 'b 1', 'now'), tickwheel.put('part', 'b 2', 'now', of_group => 'c')")
+    sleeper.fire("b", PROMPT_S)
+    for bad in "of_group => ''", "waits_for => repeat('x', 513)", "of_group => 'g', waits_for => 'g'":
+        expect(bench.server.psql(f"select tickwheel.put('part', 'bad', now(), {bad})") is None, f"taken: {bad}")
+    bench.sql("delete from tickwheel.job")
+
+
+def a_release_that_is_lost_is_made_up_for_by_the_poll(bench):
+    """The process that ended the last part died before the release, or another transaction had locked the waiting
+    job."""
+    sleeper = bench.handler("poll_ms=200", "lease_ms=1000")
+    bench.sql(PUT_PARTS.format("crash") + PUT_WHOLE.format("crash"))
+    bench.sql("delete from tickwheel.job where of_group = 'crash'")
+    sleeper.fire("crash")
+    bench.sql(PUT_PARTS.format("locked") + PUT_WHOLE.format("locked"))
+    with locked(bench, "locked"):
+        bench.handler(kind="part")
+        wait_until(lambda: bench.sql("select count(*) from tickwheel.job where of_group = 'locked'") == "0",
+                   "the parts end")
+        expect(state_of(bench, "locked") == "t|t", "it was released")
+    sleeper.fire("locked")
+
+
+def waiting_jobs_are_found_by_indexes(bench):
+    """Although most jobs are in groups or wait, and a group has many jobs that wait for it."""
+    server = bench.server
+    server.stop()
+    server.start("session_preload_libraries=auto_explain", "auto_explain.log_min_duration=0")
+    bench.opened("schema=groups").end()
+    bench.sql("""
+        set session_replication_role = replica;
+        insert into groups.job (kind, key, payload, due, ready, of_group)
+            select 'other', 'part ' || i, '', now(), now(), 'group ' || i / 2 from generate_series(1, 6000) i;
+        insert into groups.job (kind, key, payload, due, ready, waits_for)
+            select 'k', 'whole ' || i, '', now(), 'infinity', 'group ' || i % 3000 from generate_series(1, 6000) i;
+        insert into groups.job (kind, key, payload, due, ready, waits_for)
+            select 'k', 'many ' || i, '', now(), 'infinity', 'many' from generate_series(1, 25000) i;
+        insert into groups.job (kind, key, payload, due, ready, of_group) values ('part', '1', '', now(), now(), 'many')""")
+    begin = (server.folder / "log").stat().st_size
+    handler = bench.handler("schema=groups", "poll_ms=100", kind="part")
+    wait_until(lambda: bench.sql("select count(*) from groups.job where waits_for = 'many'") == "0", "all are released")
+    handler.end()
+    with (server.folder / "log").open(encoding="utf-8") as log:
+        log.seek(begin)
+        plans = [(ms, plan) for ms, plan in plans_in(log.read()) if "left_over" in plan and "waited" in plan]
+    expect(len(plans) > 2, f"only {len(plans)} releases are in the server's log")
+    for _, plan in plans:
+        expect("Seq Scan on job" not in plan and "job_of_group on job left_over" in plan, f"a release is not by\n{plan}")
+    print(f"  {len(plans)} releases: {median(ms for ms, _ in plans):.2f} ms, at most {max(ms for ms, _ in plans):.0f}")
+    bench.sql("drop schema groups cascade")
+    server.stop()
+    server.start()
+
+
 # --- texts that are not UTF-8 -------------------------------------------------------------------
 
 @contextmanager
@@ -867,6 +946,8 @@ GROUPS = {
         a_job_that_was_removed_leaves_the_clock_alone, a_put_joins_the_callers_transaction,
         a_remove_joins_the_callers_transaction, a_put_by_sql_replaces_or_keeps,
         a_remove_by_sql_tells_whether_it_prevented_a_fire, bad_arguments_of_sql_are_refused,
+        jobs_that_wait_are_put_and_released_by_sql, a_release_that_is_lost_is_made_up_for_by_the_poll,
+        waiting_jobs_are_found_by_indexes,
         names_that_are_not_utf8_are_refused_by_sql, a_row_that_is_not_utf8_stops_no_other,
         bad_addresses_have_documented_errors_without_the_password, a_silent_server_leaves_time_for_the_next,
         passwords_are_nowhere, a_server_that_requires_tls, a_server_that_can_only_be_read,

@@ -296,12 +296,12 @@ int open_once(program &self) {
     self.events.write("open", {}, R"("result":%d)", error);
     if (error != 0 || self.setting("handle", 0) == 0)
         return error;
-    tw_durable_retries retries{};
+    tw_durable_handling how{};
     // By default without end, because a try whose process was killed counts.
-    retries.attempts = static_cast<std::uint32_t>(self.setting("attempts", 100'000));
-    retries.backoff_ns = 50 * ms;
-    retries.backoff_max_ns = 200 * ms;
-    return tw_durable_register(self.jobs, kind, on_fire, &self, &retries);
+    how.attempts = static_cast<std::uint32_t>(self.setting("attempts", 100'000));
+    how.backoff_ns = 50 * ms;
+    how.backoff_max_ns = 200 * ms;
+    return tw_durable_register(self.jobs, kind, on_fire, &self, &how);
 }
 
 // Retries, because the database may be away while this process begins.

@@ -21,7 +21,7 @@ def why_becomes(tool, kind, key, pattern):
 
 
 def empty(tool):
-    states = ("pending", "held", "started", "failed", "given_up")
+    states = ("pending", "held", "started", "failed", "given_up", "waiting")
     tool("remove", *(word for state in states for word in ("--state", state)), "--yes")
     assert tool("count") == "0\n"
 
@@ -64,6 +64,21 @@ def why_with_a_process(tool):
         assert re.search(r'^tickwheel_jobs\{kind="bad",state="pending"\} 0$', measured, re.M), measured
         assert re.search(r'^tickwheel_members\{is="alive"\} 1$', measured, re.M), measured
         assert re.search(r'^tickwheel_jobs_handlers\{kind="held"\} 1$', measured, re.M), measured
+    empty(tool)
+
+
+def why_when_a_group_is_left(tool):
+    tool("put", "k", "1", "--in", "1h", "--group", "g")
+    tool("put", "bad", "2", "--group", "g")
+    tool("put", "k", "last", "--waits-for", "g")
+    why_becomes(tool, "k", "last", r'^It waits for the group "g": 2 jobs are left\.$')
+    with Handler(handler, tool, ("bad",), "A"):
+        why_becomes(tool, "k", "last", r"2 jobs are left, 1 of them has failed, and must be requeued, replaced or removed\.$")
+    assert re.search(r"^KIND .* WAITING +HANDLED BY$", tool("counts"), re.M), tool("counts")
+    assert re.search(r'^tickwheel_jobs\{kind="k",state="waiting"\} 1$', tool("metrics"), re.M)
+    assert tool("requeue", "--group", "h") == "0 requeued\n" and tool("requeue", "--group", "g") == "1 requeued\n"
+    assert tool("remove", "--group", "g", "--yes") == "2 removed\n"
+    assert json.loads(tool("get", "k", "last", "--json"))["state"] == "pending"
     empty(tool)
 
 
@@ -203,7 +218,8 @@ def lists_more_than_a_page(tool):
     assert tool("remove", "many", "--yes") == "2300 removed\n"
 
 
-run(program, (says_at_a_terminal_that_there_is_nothing, why_without_a_process, why_with_a_process, why_when_all_are_busy,
-              why_when_a_process_is_gone, two_processes_of_one_name, fires_now, tells_of_a_kind_that_is_misspelt,
-              lists_what_is_late_in_its_order, asks_before_it_removes_many, requeues_many, lists_more_than_a_page),
+run(program, (says_at_a_terminal_that_there_is_nothing, why_without_a_process, why_with_a_process,
+              why_when_a_group_is_left, why_when_all_are_busy, why_when_a_process_is_gone, two_processes_of_one_name,
+              fires_now, tells_of_a_kind_that_is_misspelt, lists_what_is_late_in_its_order, asks_before_it_removes_many,
+              requeues_many, lists_more_than_a_page),
     *address)

@@ -50,6 +50,27 @@ def knows_times(tool):
     tool("remove", "k", "x")
 
 
+def puts_jobs_that_wait(tool):
+    tool("put", "k", "part", "--in", "1h", "--group", HOSTILE)
+    tool("put", "k", "whole", "--waits-for", HOSTILE, "--group", "h", "--within", "5s")
+    part, whole = tool.entries("k")
+    assert (part["group"], part["waits_for"], part["state"]) == (HOSTILE, None, "pending")
+    assert (whole["group"], whole["waits_for"], whole["state"], whole["ready"]) == ("h", HOSTILE, "waiting", None)
+    assert re.search(r"whole +waiting +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d +h +" + re.escape(SHOWN), row(tool, "whole"))
+    shown = tool("get", "k", "whole")
+    assert f"waits for: {SHOWN}\n" in shown and "group:     h\n" in shown and "when:" not in shown, shown
+    assert tool("count", "--state", "waiting") == tool("count", "--group", "h") == "1\n"
+    assert tool("list", "--group", "none") == ""
+    tool("put", "k", "part", "--in", "2h", "--within", "1s")
+    assert "in 1" in row(tool, "part") or "now" in row(tool, "part") or "late" in row(tool, "part")
+    tool.fails(2, "its own group", "put", "k", "x", "--group", "g", "--waits-for", "g")
+    tool.fails(2, "periodic", "put", "k", "x", "--group", "g", "--every", "1h")
+    tool.fails(2, "go without a key", "remove", "k", "part", "--group", "g")
+    assert tool("fire", "k", "whole") == "fires now\n"
+    for key in ("part", "whole"):
+        tool("remove", "k", key)
+
+
 def puts_periodic_jobs(tool):
     tool("put", "k", "period", "--every", "1h", "--missed", "skip", "--grace", "2s500ms")
     tool("put", "k", "later", "--every", "1d", "--at", "2099-01-01T00:00:00Z", "--missed=burst")
@@ -198,5 +219,5 @@ def tells_errors_of_the_database(tool):
         assert done.returncode == 1 and b"No space left" in done.stderr, done
 
 
-run(program, (puts_and_removes, knows_times, puts_periodic_jobs, lists_and_counts, takes_payloads, shows_hostile_names,
-              shows_what_handlers_do, sets_tables_up, refuses_bad_usage, tells_errors_of_the_database))
+run(program, (puts_and_removes, knows_times, puts_jobs_that_wait, puts_periodic_jobs, lists_and_counts, takes_payloads,
+              shows_hostile_names, shows_what_handlers_do, sets_tables_up, refuses_bad_usage, tells_errors_of_the_database))

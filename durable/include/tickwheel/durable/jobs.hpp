@@ -38,7 +38,8 @@ enum class durable_state : unsigned {
     held = TW_DURABLE_HELD,
     started = TW_DURABLE_STARTED,
     failed = TW_DURABLE_FAILED,
-    given_up = TW_DURABLE_GIVEN_UP
+    given_up = TW_DURABLE_GIVEN_UP,
+    waiting = TW_DURABLE_WAITING
 };
 
 // Refers to the caller's text or bytes, and is valid as long as they are.
@@ -70,6 +71,10 @@ struct durable_job {
     std::string_view cron{}, zone{};
     durable_missed missed = durable_missed::coalesce;
     std::chrono::nanoseconds grace{0};  // 0 stands for 1 s
+
+    // For jobs that fire once.
+    std::string_view group{}, waits_for{};
+    std::chrono::nanoseconds within{0};
 };
 
 // Selects jobs; empty: all. See struct tw_durable_filter.
@@ -81,6 +86,7 @@ struct durable_filter {
     std::string_view after_kind{};
     std::optional<durable_time> ready_before{};  // durable_time::max(): all, in the order of ready time
     std::optional<durable_time> ready_from{};
+    std::string_view group{};
 };
 
 namespace detail {
@@ -113,7 +119,8 @@ inline std::string_view text_or_nothing(const char *text) {
 struct native_job {
     explicit native_job(const durable_job &from)
         : kind(durable_text(from.kind)), key(durable_text(from.key)), cron(durable_text(from.cron)),
-          zone(durable_text(from.zone)), job{} {
+          zone(durable_text(from.zone)), group(durable_text(from.group)),
+          waits_for(durable_text(from.waits_for)), job{} {
         if (from.at && from.after.count() != 0)
             refuse("the job has a delay and a time");
         const std::string_view bytes = from.payload.text();
@@ -124,6 +131,7 @@ struct native_job {
         job.period_ns = from.every.count();
         job.missed = static_cast<tw_durable_missed>(from.missed);
         job.grace_ns = from.grace.count();
+        job.within_ns = from.within.count();
     }
 
     // The result is valid until this object is moved or destroyed.
@@ -132,19 +140,22 @@ struct native_job {
         job.key = key.c_str();
         job.cron = cron.empty() ? nullptr : cron.c_str();
         job.zone = zone.empty() ? nullptr : zone.c_str();
+        job.group = group.empty() ? nullptr : group.c_str();
+        job.waits_for = waits_for.empty() ? nullptr : waits_for.c_str();
         return &job;
     }
 
-    std::string kind, key, cron, zone;
+    std::string kind, key, cron, zone, group, waits_for;
     tw_durable_job job;
 };
 
 struct native_filter {
     explicit native_filter(const durable_filter &from)
         : kind(durable_text(from.kind)), after(durable_text(from.after)),
-          after_kind(durable_text(from.after_kind)) {
+          after_kind(durable_text(from.after_kind)), group(durable_text(from.group)) {
         filter.kind = kind.empty() ? nullptr : kind.c_str();
         filter.after = after.empty() ? nullptr : after.c_str();
+        filter.group = group.empty() ? nullptr : group.c_str();
         for (const durable_state state : from.states)
             filter.states |= static_cast<unsigned>(state);
         filter.limit = from.limit;
@@ -157,7 +168,7 @@ struct native_filter {
     native_filter(const native_filter &) = delete;
     native_filter &operator=(const native_filter &) = delete;
 
-    std::string kind, after, after_kind;
+    std::string kind, after, after_kind, group;
     tw_durable_filter filter = {};
 };
 
@@ -190,6 +201,12 @@ class durable_entry {
     }
     [[nodiscard]] std::chrono::nanoseconds grace() const noexcept {
         return std::chrono::nanoseconds(entry_.job.grace_ns);
+    }
+    [[nodiscard]] std::string_view group() const noexcept {
+        return detail::text_or_nothing(entry_.job.group);
+    }
+    [[nodiscard]] std::string_view waits_for() const noexcept {
+        return detail::text_or_nothing(entry_.job.waits_for);
     }
     [[nodiscard]] durable_state state() const noexcept { return static_cast<durable_state>(entry_.state); }
     [[nodiscard]] std::uint32_t attempts() const noexcept { return entry_.attempts; }

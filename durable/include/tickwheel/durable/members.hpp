@@ -62,6 +62,7 @@ class durable_tally {
     [[nodiscard]] std::uint64_t started() const noexcept { return tally_.started; }
     [[nodiscard]] std::uint64_t failed() const noexcept { return tally_.failed; }
     [[nodiscard]] std::uint64_t given_up() const noexcept { return tally_.given_up; }
+    [[nodiscard]] std::uint64_t waiting() const noexcept { return tally_.waiting; }
 
     // When the first pending job is ready; nothing: none is pending.
     [[nodiscard]] std::optional<durable_time> first_ready() const noexcept {

@@ -15,7 +15,7 @@
 //     O8   When all faults have ended, no due job is left.
 //     O9   Without faults, no job is late by more than the poll, also while a backlog runs.
 //     O10  The backlog runs in the order in which its jobs were ready.
-//     O11  No process holds more than `hold` jobs.
+//     O11  No process holds more than `hold` jobs, nor claims more than `backlog` late ones.
 //     O12  No process asks the database again and again without a pause.
 //
 // A failover leads to another server, whose state lacks the last changes. What the oracle knows of the jobs
@@ -385,6 +385,8 @@ struct claiming {
 
 // A claim looks after it has claimed, and a lock of the members can keep it from that.
 int claim(void *raw, const tw_store_claim *claim, tw_store_taker *each, void *arg, tw_store_look *look) {
+    require(scene->backlog == 0 || claim->horizon_ns >= 0 || claim->limit <= scene->backlog,
+            "O11: it claims too much of the backlog");
     claiming taking{each, arg, {}};
     const int result =
         faulty<&tw_store::claim, of_jobs | of_member | survives_crash | survives_power_cut>::call(

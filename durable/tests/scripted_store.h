@@ -23,6 +23,7 @@ static UNUSED const unsigned each_time = UINT32_MAX;
 static struct script {
     struct plan open, put, remove, change, join, renew, resume, bury, claim, start, settle, listen, announce,
         now;
+    unsigned claims_within_limits;
     const char *locked;     /* the key of a job that another transaction has locked; NULL: none */
     int outage;             /* every call returns this without being carried out; 0: there is no outage */
     int64_t clock_ahead_ns; /* how far the database's clock is ahead of the runtime's */
@@ -82,10 +83,6 @@ PASSES_ON(resume,
           (void *of, struct tw_store_member *member, const int64_t *running, size_t count,
            tw_store_visitor *each, void *arg),
           of, member, running, count, each, arg)
-PASSES_ON(claim,
-          (void *of, const struct tw_store_claim *claim, tw_store_taker *each, void *arg,
-           struct tw_store_look *look),
-          of, claim, each, arg, look)
 PASSES_ON(announce,
           (void *of, const struct tw_store_member *member, const char *const *kinds, size_t count,
            int64_t clock_offset_ns),
@@ -117,6 +114,13 @@ static int settle_unlocked(void *of, const struct tw_store_member *member, struc
             error = inner_store()->settle(of, member, &outcomes[i], 1);
     }
     return error;
+}
+
+static int scripted_claim(void *of, const struct tw_store_claim *claim, tw_store_taker *each, void *arg,
+                          struct tw_store_look *look) {
+    const int error = error_before(&script.claim);
+    script.claims_within_limits += claim->running != 0;
+    return error_after(&script.claim, error != 0 ? error : inner_store()->claim(of, claim, each, arg, look));
 }
 
 static int scripted_start(void *of, const struct tw_store_member *member, struct tw_store_start *starts,

@@ -149,7 +149,7 @@ std::uint64_t first_seed, seed, servers_made;
 std::int64_t now, database_offset, outage_until, tables_locked_until, clock_set_at;
 bool is_over;                                     // no more faults; each handler answers "done" at once
 std::vector<std::unique_ptr<server>> servers;     // the last one is the primary
-std::unique_ptr<server> standby;                  // null: no failover is to come
+std::unique_ptr<server> standby;                  // null: no failover will come
 loss lost;                                        // by that failover
 std::vector<std::unique_ptr<process>> processes;  // also those that have crashed
 std::multimap<std::int64_t, std::function<void()>> events;  // by true time

@@ -104,8 +104,9 @@ class connection {
         any.limit = 1;
         bool is_known = check(tw_durable_count(durable_, &any)) != 0;
         members([&](const tw_durable_member &each) {
-            is_known = is_known || std::any_of(each.kinds, each.kinds + each.kinds_count,
-                                               [&](const char *handled) { return kind == handled; });
+            is_known = is_known || each.knows_kinds == 0 ||
+                       std::any_of(each.kinds, each.kinds + each.kinds_count,
+                                   [&](const char *handled) { return kind == handled; });
         });
         return is_known;
     }

@@ -66,7 +66,7 @@ class look {
                 nobody += (nobody.empty() ? "" : ", ") + plain(each.kind);
         if (!nobody.empty())
             all.push_back(cut("nobody handles " + nobody, 80));
-        if (kind_ != nullptr && all_.kinds.empty() && !all_.handles(kind_))
+        if (kind_ != nullptr && all_.kinds.empty() && all_.all_tell_kinds && !all_.handles(kind_))
             all.push_back(cut(std::string("there are no jobs of kind ") + plain(kind_) +
                                   ", and no process handles this kind",
                               80));

@@ -74,7 +74,7 @@ def why_when_a_group_is_left(tool):
     why_becomes(tool, "k", "last", r'^It waits for the group "g": 2 jobs are left\.$')
     with Handler(handler, tool, ("bad",), "A"):
         why_becomes(tool, "k", "last", r"2 jobs are left, 1 of them has failed, and must be requeued, replaced or removed\.$")
-    assert re.search(r"^KIND .* WAITING +HANDLED BY$", tool("counts"), re.M), tool("counts")
+    assert re.search(r"^KIND .* WAITING +HANDLED BY$", tool("kinds"), re.M), tool("kinds")
     assert re.search(r'^tickwheel_jobs\{kind="k",state="waiting"\} 1$', tool("metrics"), re.M)
     assert tool("requeue", "--group", "h") == "0 requeued\n" and tool("requeue", "--group", "g") == "1 requeued\n"
     assert tool("remove", "--group", "g", "--yes") == "2 removed\n"

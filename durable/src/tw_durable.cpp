@@ -163,7 +163,7 @@ int complete(const tw_durable_handling *given, tw_durable_handling &all) {
         all.backoff_max_ns > TW_STORE_TIME_MAX / 2 || all.attempts > INT32_MAX)
         return refuse(-EINVAL, "the delays between tries are negative, or the first is longer than the "
                                "longest, whose default is 1 h");
-    if (all.per_ns < TW_MILLISECOND || all.per_ns > 366 * 24 * 3600 * TW_SECOND)
+    if (all.per_ns < TW_MILLISECOND || all.per_ns > TW_SECOND * 3600 * 24 * 366)
         return refuse(-EINVAL, "the time of the rate is shorter than 1 ms, or longer than 366 days");
     return 0;
 }

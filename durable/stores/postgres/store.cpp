@@ -250,6 +250,33 @@ void add_first_of_kinds(parameters &all, const tw_store_put *puts, const std::ve
     all.add(kind).add(due).add(delay);
 }
 
+// The groups for which these jobs wait.
+std::set<std::string> groups_of(const tw_store_put *puts, const std::vector<std::size_t> &sent) {
+    std::set<std::string> groups;
+    for (const std::size_t i : sent)
+        if (puts[i].job->waits_for != nullptr)
+            groups.insert(puts[i].job->waits_for);
+    return groups;
+}
+
+// Stores what the statement has returned.
+void note_results(const rows &done, tw_store_put *puts, std::size_t count,
+                  const std::vector<std::size_t> &sent, int keep, bool returns_rows) {
+    for (std::size_t i = 0; i < count; ++i) {
+        puts[i].token = 0;
+        puts[i].existed = keep;
+    }
+    match_rows(done, puts, sent, [&done, returns_rows](tw_store_put &job, int row) {
+        job.existed = 0;
+        if (!returns_rows || !done.truth(row, 2))
+            return;
+        job.token = done.int8(row, 3);
+        job.ready_ns = done.time(row, 4);
+        job.started = done.truth(row, 5) ? 1 : 0;
+        job.row = done.place(row, 6);
+    });
+}
+
 int put(void *connection, tw_store_put *puts, size_t count, int keep, const tw_store_member *member) {
     if (count == 0)
         return 0;
@@ -286,24 +313,8 @@ int put(void *connection, tw_store_put *puts, size_t count, int keep, const tw_s
     rows done;
     if (const int error = of(connection).server.call(statement + (keep != 0 ? 1 : 0), with, done); error != 0)
         return error;
-    for (std::size_t i = 0; i < count; ++i) {
-        puts[i].token = 0;
-        puts[i].existed = keep;
-    }
-    match_rows(done, puts, sent, [&done, returns_rows](tw_store_put &job, int row) {
-        job.existed = 0;
-        if (!returns_rows || !done.truth(row, 2))
-            return;
-        job.token = done.int8(row, 3);
-        job.ready_ns = done.time(row, 4);
-        job.started = done.truth(row, 5) ? 1 : 0;
-        job.row = done.place(row, 6);
-    });
-    std::set<std::string> groups;
-    for (const std::size_t i : sent)
-        if (puts[i].job->waits_for != nullptr)
-            groups.insert(puts[i].job->waits_for);
-    release_those_waiting_for(of(connection).server, groups);
+    note_results(done, puts, count, sent, keep, returns_rows);
+    release_those_waiting_for(of(connection).server, groups_of(puts, sent));
     return 0;
 }
 

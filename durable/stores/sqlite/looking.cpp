@@ -181,43 +181,51 @@ std::string fire_at(std::int64_t now) {
            at + ") and ";
 }
 
+// Notes which of the jobs it has changed.
+int carry_out(session &to, std::vector<chosen_job> &jobs, tw_store_change what, std::int64_t now) {
+    std::map<std::int64_t, chosen_job *> at;
+    std::string places;
+    for (chosen_job &job : jobs) {
+        at.emplace(job.place, &job);
+        places += (places.empty() ? "" : ",") + std::to_string(job.place);
+    }
+    query changing(to, (what == TW_STORE_REMOVE ? "delete from @job where " : fire_at(now)) + "rowid in (" +
+                           places + ") returning rowid, of_group");
+    int row = changing.row();
+    effects done;
+    for (; row == 1; row = changing.row()) {
+        at.at(changing.number(0))->is_changed = true;
+        if (what == TW_STORE_FIRE)
+            done.first = now;
+        else if (const char *const group = changing.text(1); group != nullptr)
+            done.groups.insert(group);
+    }
+    if (row != 0)
+        return row;
+    return changing.is_cut() ? to.fail(-ENOMEM, "no memory") : conclude(to, done, now);
+}
+
+int show(std::vector<chosen_job> &jobs, tw_store_changed *each, void *arg) {
+    for (chosen_job &job : jobs) {
+        job.entry.job.kind = job.kind.c_str();
+        job.entry.job.key = job.key.c_str();
+        if (const int end = each(&job.entry, job.is_changed ? 1 : 0, arg); end != 0)
+            return end;
+    }
+    return 0;
+}
+
 }  // namespace
 
 int change(session &to, const tw_durable_filter &filter, const char *only, tw_store_change what,
            tw_store_changed *each, void *arg) {
     return in_small_transaction(to, durability::full, [&]() -> int {
-        const std::int64_t now = to.now();
         std::vector<chosen_job> jobs;
         if (const int error = choose(to, filter, only, jobs); error != 0)
             return error;
-        std::map<std::int64_t, chosen_job *> at;
-        std::string places;
-        for (chosen_job &job : jobs) {
-            at.emplace(job.place, &job);
-            places += (places.empty() ? "" : ",") + std::to_string(job.place);
-        }
-        query changing(to, (what == TW_STORE_REMOVE ? "delete from @job where " : fire_at(now)) +
-                               "rowid in (" + places + ") returning rowid, of_group");
-        int row = changing.row();
-        effects done;
-        for (; row == 1; row = changing.row()) {
-            at.at(changing.number(0))->is_changed = true;
-            if (what == TW_STORE_FIRE)
-                done.first = now;
-            else if (const char *const group = changing.text(1); group != nullptr)
-                done.groups.insert(group);
-        }
-        if (row == 0)
-            row = changing.is_cut() ? to.fail(-ENOMEM, "no memory") : conclude(to, done, now);
-        if (row != 0)
-            return row;
-        for (chosen_job &job : jobs) {
-            job.entry.job.kind = job.kind.c_str();
-            job.entry.job.key = job.key.c_str();
-            if (const int end = each(&job.entry, job.is_changed ? 1 : 0, arg); end != 0)
-                return end;
-        }
-        return 0;
+        if (const int error = carry_out(to, jobs, what, to.now()); error != 0)
+            return error;
+        return show(jobs, each, arg);
     });
 }
 

@@ -392,7 +392,7 @@ def check_promises_of_jobs(known):
         for test in tests:
             if test not in known.tests and not known.declares(test):
                 fault(f"{DURABLE}: there is no test {test}")
-        for name in re.findall(r"`(\w+)`|\b(O\d)\b", contents):
+        for name in re.findall(r"`(\w+)`|\b(O\d+)\b", contents):
             if not re.search(rf"\b{''.join(name)}\b", sources):
                 fault(f"{DURABLE}: no test contains {''.join(name)}")
     for promise, tests in promises.items():

@@ -17,8 +17,8 @@ build_program() {
     cmake --build build --target uv_run_tests_a uv_run_benchmarks_a
 }
 
-# The tests refuse to run as root, and write into the current directory. Two of them connect to an address where they
-# expect nobody, but some networks accept any connection. So root runs the tests in a network of their own.
+# The tests refuse to run as root, and write into the current directory. Two tests need an address at which no machine
+# answers, but some networks accept any connection. So root runs the tests in a network of their own.
 run_tests() {
     local copy=$PWD directory as_nobody=()
     directory=$(mktemp -d)

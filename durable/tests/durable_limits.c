@@ -1,7 +1,7 @@
 /* Limits on the jobs of a kind, in one process and in two, on virtual time. */
 #include "scripted_store.h"
 
-/* Whoever handles "page" answers later, and runs until `finish`. */
+/* The fires of "page", whose handler answers later: each runs until `finish`. */
 static struct {
     struct tw_durable_fire *fire;
     struct process *by;

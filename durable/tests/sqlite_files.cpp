@@ -512,17 +512,7 @@ TEST(missing_tables_and_columns_are_noticed) {
         tw_store_member who{};
         const int put = to.put("19"), joined = sqlite_store.join(to.raw(), "name", second, &who);
         tw_store_look look{};
-        const char *const kinds[] = {"mail"};
-        const tw_store_claim request{.member = who,
-                                     .kinds = kinds,
-                                     .kinds_count = 1,
-                                     .horizon_ns = 0,
-                                     .limit = 9,
-                                     .from_ns = 0,
-                                     .until_ns = 0,
-                                     .running = 0,
-                                     .pause_ns = 0,
-                                     .tolerance_ns = 0};
+        const tw_store_claim request = claim_of_mail(who);
         const auto ignore = [](const tw_durable_entry *, std::int64_t, void *) { return 0; };
         const int claimed = sqlite_store.claim(to.raw(), &request, ignore, nullptr, &look);
         assert_true(put == -EPROTO || joined == -EPROTO || claimed == -EPROTO);
@@ -542,17 +532,7 @@ TEST(a_row_whose_key_is_no_text_fails_and_stops_no_other) {
             SQLITE_OK);
     tw_store_member who{};
     assert_int_equal(sqlite_store.join(to.raw(), "name", minute, &who), 0);
-    const char *const kinds[] = {"mail"};
-    const tw_store_claim request{.member = who,
-                                 .kinds = kinds,
-                                 .kinds_count = 1,
-                                 .horizon_ns = 0,
-                                 .limit = 9,
-                                 .from_ns = 0,
-                                 .until_ns = 0,
-                                 .running = 0,
-                                 .pause_ns = 0,
-                                 .tolerance_ns = 0};
+    const tw_store_claim request = claim_of_mail(who);
     std::string claimed;
     tw_store_look look{};
     const auto add = [](const tw_durable_entry *entry, std::int64_t, void *arg) {

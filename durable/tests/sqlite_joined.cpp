@@ -39,18 +39,8 @@ struct shop {
         tw_store_member who{};
         tw_store_look look{};
         std::int64_t started = 0;
-        const char *const kinds[] = {"mail"};
         assert_int_equal(sqlite_store.join(jobs.raw(), "a member", minute, &who), 0);
-        const tw_store_claim request{.member = who,
-                                     .kinds = kinds,
-                                     .kinds_count = 1,
-                                     .horizon_ns = 0,
-                                     .limit = 9,
-                                     .from_ns = 0,
-                                     .until_ns = 0,
-                                     .running = 0,
-                                     .pause_ns = 0,
-                                     .tolerance_ns = 0};
+        const tw_store_claim request = claim_of_mail(who);
         const auto add = [](const tw_durable_entry *, std::int64_t, void *arg) {
             return ++*static_cast<std::int64_t *>(arg), 0;
         };

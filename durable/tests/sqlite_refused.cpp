@@ -15,7 +15,6 @@ const char *const statements[] = {
 };
 
 constexpr std::int64_t hour = 60 * minute;
-const char *const kinds[] = {"mail"};
 
 int ignore(const tw_durable_entry *, void *) { return 0; }
 int take(const tw_durable_entry *, std::int64_t, void *) { return 0; }
@@ -117,16 +116,7 @@ const operation operations[] = {
     {"requeue", [](void *to, content &) -> std::int64_t { return fire_failed(to); }},
     {"claim",
      [](void *to, content &of) -> std::int64_t {
-         const tw_store_claim all{.member = of.who,
-                                  .kinds = kinds,
-                                  .kinds_count = 1,
-                                  .horizon_ns = 0,
-                                  .limit = 9,
-                                  .from_ns = 0,
-                                  .until_ns = 0,
-                                  .running = 0,
-                                  .pause_ns = 0,
-                                  .tolerance_ns = 0};
+         const tw_store_claim all = claim_of_mail(of.who);
          tw_store_look look{};
          return sqlite_store.claim(to, &all, take, nullptr, &look);
      }},

@@ -160,6 +160,17 @@ class other_program {
     sqlite3 *db = nullptr;
 };
 
+// A claim of all mail that is ready.
+inline tw_store_claim claim_of_mail(const tw_store_member &who) {
+    static const char *const kinds[] = {"mail"};
+    tw_store_claim all{};
+    all.member = who;
+    all.kinds = kinds;
+    all.kinds_count = 1;
+    all.limit = 9;
+    return all;
+}
+
 // Runs body() in a child and returns its result, which must be below 128.
 template <typename F> int in_child(F body) {
     const pid_t child = fork();
